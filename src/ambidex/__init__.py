@@ -1,0 +1,37 @@
+"""Symmetry learning for imperfect robots: the public names, loaded when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Symmetry": "ambidex.symmetry",
+    "SymmetryGroup": "ambidex.symmetry",
+    "Finding": "ambidex.symmetry",
+    "lint": "ambidex.symmetry",
+    "load": "ambidex.symmetry",
+    "save": "ambidex.symmetry",
+}
+
+__all__ = ["__version__", *_HOME]
+
+if TYPE_CHECKING:
+    from ambidex.symmetry import Finding as Finding
+    from ambidex.symmetry import Symmetry as Symmetry
+    from ambidex.symmetry import SymmetryGroup as SymmetryGroup
+    from ambidex.symmetry import lint as lint
+    from ambidex.symmetry import load as load
+    from ambidex.symmetry import save as save
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'ambidex' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
