@@ -46,6 +46,7 @@ class SymmetryGroup:
                         f"but {first.name!r} on {expected}"
                     )
             self._elements[symmetry.name] = symmetry
+        self._names_by_key = {symmetry.key: symmetry.name for symmetry in reversed(symmetries)}
         self.is_closed = is_closed
         self.layout = layout
 
@@ -115,7 +116,7 @@ class SymmetryGroup:
         """The name of the element that does the same, ``"identity"``, or None if it is not in the group."""
         if symmetry.is_identity:
             return IDENTITY
-        return next((element.name for element in self if element == symmetry), None)
+        return self._names_by_key.get(symmetry.key)
 
     def multiplication_table(self) -> dict[tuple[str, str], str | None]:
         """``table[a, b]`` names ``a @ b``: an element, the identity, or None where it leaves the set."""
