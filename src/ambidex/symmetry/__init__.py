@@ -1,16 +1,26 @@
 """DESCRIBE: a robot's symmetries as checked objects."""
 
+from ambidex.symmetry.discrete import ChoiceMap
+from ambidex.symmetry.files import catalog_names, load, parse, save
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
+from ambidex.symmetry.layout import Actuator, Layout
 from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap, MatrixMap
 from ambidex.symmetry.transform import Symmetry
 
 __all__ = [
+    "Actuator",
+    "ChoiceMap",
     "DictMap",
     "Finding",
     "IndexMap",
+    "Layout",
     "LinearMap",
     "MatrixMap",
     "Symmetry",
     "SymmetryGroup",
+    "catalog_names",
+    "load",
+    "parse",
+    "save",
 ]

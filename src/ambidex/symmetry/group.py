@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ambidex.symmetry.isometry import name_of
 from ambidex.symmetry.maps import IndexMap
 from ambidex.symmetry.transform import Symmetry
 
@@ -60,7 +61,8 @@ class SymmetryGroup:
     ) -> SymmetryGroup:
         """All products of the generators, the identity left out.
 
-        A product is named after the shortest way to it: ``r90^2``, ``r90*xz``.
+        A product is named after its isometry where that is known (``r180``, ``y=x``), otherwise after the
+        shortest way to it: ``a^2``, ``a*b``.
 
         :param generators: a few transforms from which all others follow
         :param names: a better name for a product, by the name that it would have
@@ -88,7 +90,7 @@ class SymmetryGroup:
                             f"the generators {[g.name for g in generators]} give more than {LARGEST_GROUP} "
                             "elements; they do not belong to one finite group (lint each of them)"
                         )
-        elements = [element.renamed(_spell(word)) for word, element in by_key.values()]
+        elements = _named(list(by_key.values()))
         if names:
             unknown = set(names) - {element.name for element in elements}
             if unknown:
@@ -170,6 +172,20 @@ def _check_returns(generator: Symmetry) -> None:
                     )
                     break
     raise ValueError(f"transform {generator.name!r} never returns to the identity: {reason}")
+
+
+def _named(products: list[tuple[tuple[str, ...], Symmetry]]) -> list[Symmetry]:
+    taken = {word[0] for word, _ in products if len(word) == 1}
+    elements = []
+    for word, element in products:
+        name = _spell(word)
+        if len(word) > 1 and element.isometry is not None:
+            geometric = name_of(element.isometry)
+            if geometric is not None and geometric not in taken:
+                name = geometric
+                taken.add(name)
+        elements.append(element.renamed(name))
+    return elements
 
 
 def _spell(word: tuple[str, ...]) -> str:

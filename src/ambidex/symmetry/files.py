@@ -1,0 +1,251 @@
+"""The one file format: a description in YAML, by names (a layout and isometries) or as raw tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ambidex.symmetry import isometry as geometry
+from ambidex.symmetry.findings import Finding
+from ambidex.symmetry.group import SymmetryGroup
+from ambidex.symmetry.layout import SECTIONS, Layout
+from ambidex.symmetry.tables import read_symmetry, table_of, tables_findings
+from ambidex.symmetry.transform import Symmetry
+from ambidex.symmetry.wording import check_keys, suggestion
+
+KEYS = (*SECTIONS, "generators", "transforms", "names", "elements", "group")
+BY_NAME = ("isometry", "moves", "phase", "kind")
+TABLES = ("observation", "action", "kind", "isometry")
+
+
+def catalog_names() -> tuple[str, ...]:
+    """The descriptions that come with the package; `load` takes them by name."""
+    folder = resources.files("ambidex.symmetry") / "catalog"
+    return tuple(sorted(file.name[:-5] for file in folder.iterdir() if file.name.endswith(".yaml")))
+
+
+def load(description: str | Path) -> SymmetryGroup:
+    """The symmetries that a file, or the catalog under a name such as ``"ant"``, describes.
+
+    :param description: the path of a YAML file, or a name of the catalog
+    """
+    return parse(description).group()
+
+
+def save(group: SymmetryGroup, path: str | Path) -> None:
+    """Write a group so that `load` gives it back: by names where its layout allows, otherwise as tables."""
+    content: dict[str, Any] = dict(group.layout.description) if group.layout else {}
+    content["transforms"] = {element.name: _entry_of(element, group.layout) for element in group}
+    if group.is_closed:
+        content["group"] = True
+    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=110)
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def parse(description: str | Path) -> ParsedDescription:
+    """Read a description without building its group, so that `lint` can report all that is wrong in it."""
+    where, text = _read(description)
+    try:
+        content = yaml.load(text, Loader=_Loader)
+        return ParsedDescription.from_content(where, content)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{where}: not valid YAML: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+@dataclass(frozen=True)
+class ParsedDescription:
+    """What a file says.
+
+    :param where: the file, for errors
+    :param layout: what the observations and actions are, if the file says so
+    :param entries: each transform as the file gives it, by names or as tables
+    :param generate: whether the transforms are generators, from which the others follow
+    :param names: better names for products of generators
+    :param elements: the names of all elements, in the order wanted
+    :param is_closed: whether the transforms claim to be a whole group
+    """
+
+    where: str
+    layout: Layout | None
+    entries: dict[str, dict[str, Any]]
+    generate: bool
+    names: dict[str, str]
+    elements: list[str] | None
+    is_closed: bool
+
+    @classmethod
+    def from_content(cls, where: str, content: Any) -> ParsedDescription:
+        check_keys("description", content, KEYS)
+        layout = None
+        if "observations" in content or "actions" in content:
+            layout = Layout({key: content[key] for key in SECTIONS if key in content})
+        given = [key for key in ("generators", "transforms") if content.get(key)]
+        if len(given) != 1:
+            raise ValueError(
+                "a description has either generators: (all products follow) or transforms: (exactly these)"
+            )
+        generate = given == ["generators"]
+        for key in ("names", "elements"):
+            if key in content and not generate:
+                raise ValueError(f"{key}: goes with generators:, not with transforms:")
+        names = content.get("names") or {}
+        if not isinstance(names, Mapping):
+            raise ValueError(f"names: expected {{product: better name}}, got {names!r}")
+        entries = _read_entries(given[0], content[given[0]], layout)
+        return cls(
+            where,
+            layout,
+            entries,
+            generate,
+            {str(key): str(name) for key, name in names.items()},
+            content.get("elements"),
+            bool(content.get("group", False)),
+        )
+
+    @cached_property
+    def tables(self) -> dict[str, dict[str, Any]]:
+        """The tables of each transform that the file gives: ``{"xz": {"observation": {"indices": ...}}}``."""
+        return {
+            name: entry if "action" in entry else table_of(self._by_name(name, entry))
+            for name, entry in self.entries.items()
+        }
+
+    def findings(self) -> list[Finding]:
+        """What is wrong with single tables, each on its own."""
+        return [
+            finding for name, entry in self.entries.items() for finding in self._table_findings(name, entry)
+        ]
+
+    def group(self) -> SymmetryGroup:
+        """Build the group; every broken table is named in one ValueError."""
+        findings = self.findings()
+        if findings:
+            raise ValueError("\n".join(f"{self.where}: {finding}" for finding in findings))
+        try:
+            return self._build()
+        except ValueError as error:
+            raise ValueError(f"{self.where}: {error}") from None
+
+    def _build(self) -> SymmetryGroup:
+        symmetries = [
+            read_symmetry(name, entry) if "action" in entry else self._by_name(name, entry)
+            for name, entry in self.entries.items()
+        ]
+        if not self.generate:
+            return SymmetryGroup(symmetries, is_closed=self.is_closed, layout=self.layout)
+        group = SymmetryGroup.from_generators(symmetries, names=self.names, layout=self.layout)
+        if self.elements is None:
+            return group
+        if sorted(self.elements) != sorted(group.names):
+            raise ValueError(
+                f"elements: lists {', '.join(map(str, self.elements))}, "
+                f"but the generators give {', '.join(group.names)}"
+            )
+        return SymmetryGroup([group[name] for name in self.elements], is_closed=True, layout=self.layout)
+
+    def _table_findings(self, name: str, entry: dict[str, Any]) -> list[Finding]:
+        return tables_findings(name, entry) if "action" in entry else []
+
+    def _by_name(self, name: str, entry: dict[str, Any]) -> Symmetry:
+        assert self.layout is not None
+        given = entry.get("isometry")
+        try:
+            isometry = None if given is None else geometry.from_description(given)
+        except ValueError as error:
+            raise ValueError(f"transform {name!r}: {error}") from None
+        return self.layout.symmetry(
+            name, isometry, moves=entry.get("moves"), phase=entry.get("phase"), kind=entry.get("kind")
+        )
+
+
+def _read(description: str | Path) -> tuple[str, str]:
+    path = Path(description)
+    if isinstance(description, str) and not path.suffix and not path.exists():
+        known = catalog_names()
+        if description not in known:
+            raise ValueError(
+                f"no file and no catalog entry is called {description!r}{suggestion(description, known)}"
+                f" (the catalog has {', '.join(known)})"
+            )
+        file = resources.files("ambidex.symmetry") / "catalog" / f"{description}.yaml"
+        return f"catalog {description!r}", file.read_text(encoding="utf-8")
+    return str(path), path.read_text(encoding="utf-8")
+
+
+def _read_entries(section: str, given: Any, layout: Layout | None) -> dict[str, dict[str, Any]]:
+    if isinstance(given, list):
+        given = {name: name for name in given}
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{section}: expected the transforms by name, got {given!r}")
+    entries = {}
+    for name, entry in given.items():
+        if not isinstance(name, str):
+            raise ValueError(f"{section}: the name {name!r} is not a text; quote it")
+        where = f"transform {name!r}"
+        if isinstance(entry, str):
+            entry = {"isometry": entry}
+        if isinstance(entry, Mapping) and ("observation" in entry or "action" in entry):
+            check_keys(where, entry, TABLES)
+            for side in ("observation", "action"):
+                if side not in entry:
+                    raise ValueError(f"{where}: the {side} table is missing; add {side}: {{indices: ...}}")
+        else:
+            check_keys(where, entry, (*BY_NAME, "observation", "action"))
+            if layout is None:
+                raise ValueError(
+                    f"{where}: an isometry alone says nothing without a layout; add observations: and actions:, "
+                    "or give tables, observation: {indices: [...], multipliers: [...]} and action: likewise"
+                )
+        entries[name] = dict(entry)
+    return entries
+
+
+def _entry_of(element: Symmetry, layout: Layout | None) -> Any:
+    """The shortest entry that gives the element back."""
+    if layout is not None and element.isometry is not None:
+        name = geometry.name_of(element.isometry)
+        for phase in (None, "same", "half"):
+            try:
+                compiled = layout.symmetry(element.name, element.isometry, phase=phase)
+            except ValueError:
+                continue
+            if compiled == element:
+                isometry: Any = name if name is not None else element.isometry.tolist()
+                return {"isometry": isometry} if phase is None else {"isometry": isometry, "phase": phase}
+    return table_of(element)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Without anchors: a list that occurs twice is written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is given twice, where YAML would silently keep the last one."""
+
+
+def _mapping_without_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise ValueError(f"line {key_node.start_mark.line + 1}: the key {key!r} is given twice")
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)

@@ -1,0 +1,230 @@
+"""`Layout`: what each observation and action of a robot is, and what an isometry makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ambidex.symmetry.body import Body, Motion
+from ambidex.symmetry.discrete import ChoiceMap
+from ambidex.symmetry.fields import Block, read_fields
+from ambidex.symmetry.maps import DictMap, FloatArray, LinearMap, ObservationMap, as_simple_as_possible
+from ambidex.symmetry.transform import Kind, Symmetry
+from ambidex.symmetry.wording import check_keys
+
+SECTIONS = ("robot", "limbs", "joints", "observations", "actions")
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """What the description says about one action element that drives a joint.
+
+    :param name: the action element's name
+    :param joint: the joint that it drives
+    :param position_index: the observation that is the joint's position, if any
+    :param velocity_index: the observation that is the joint's velocity, if any
+    :param contact_index: the observation that is the contact of the joint's limb, if any
+    :param limits: the joint's lowest and highest position in the units of the observation, if declared
+    :param observation_key: the key of a Dict observation in which these indices count, otherwise None
+    """
+
+    name: str
+    joint: str
+    position_index: int | None = None
+    velocity_index: int | None = None
+    contact_index: int | None = None
+    limits: tuple[float, float] | None = None
+    observation_key: str | None = None
+
+
+class Layout:
+    """What each observation and action of a robot is. Two layouts are equal when their descriptions are.
+
+    :param description: the sections ``limbs``, ``joints``, ``observations``, ``actions`` (and ``robot``, its
+        name) as a file has them; see "Describe your robot" in the documentation
+    """
+
+    def __init__(self, description: Mapping[str, Any]) -> None:
+        check_keys("layout", description, SECTIONS)
+        for section in ("observations", "actions"):
+            if section not in description:
+                raise ValueError(f"a layout needs the section {section}:")
+        self.description = {key: description[key] for key in SECTIONS if description.get(key) is not None}
+        self.robot = str(description.get("robot", ""))
+        self.body = Body(description.get("limbs"), description.get("joints"))
+        observations, actions = description["observations"], description["actions"]
+        self._observations: list[Block] | dict[str, list[Block]]
+        if isinstance(observations, Mapping):
+            self._observations = {
+                str(key): _unique(
+                    f"observations {key!r}", read_fields(f"observations {key!r}", fields, self.body)
+                )
+                for key, fields in observations.items()
+            }
+        else:
+            self._observations = _unique("observations", read_fields("observations", observations, self.body))
+        self.choices: tuple[tuple[str, ...], ...] = ()
+        self._actions: list[Block] = []
+        if isinstance(actions, Mapping):
+            self.choices = _read_choices(actions)
+        else:
+            self._actions = _unique("actions", read_fields("actions", actions, self.body))
+
+    @property
+    def observation_names(self) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
+        """A name for each observation; for Dict observations the names for each key."""
+        if isinstance(self._observations, dict):
+            return {key: _names(blocks) for key, blocks in self._observations.items()}
+        return _names(self._observations)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """A name for each action element; for discrete actions one for each choice."""
+        if self.choices:
+            return tuple(choice for factor in self.choices for choice in factor)
+        joints = [block.owner for block in self._actions if block.owner in self.body.joints]
+        once = {joint for joint in joints if joints.count(joint) == 1}
+        names: list[str] = []
+        for block in self._actions:
+            names += [str(block.owner)] if block.owner in once else block.element_names
+        return tuple(names)
+
+    @cached_property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """For each action element that drives a joint, what the description says about that joint."""
+        groups = self._observations if isinstance(self._observations, dict) else {None: self._observations}
+        places = {key: _starts(blocks) for key, blocks in groups.items()}
+        actuators = []
+        for name, block in zip(self.action_names, self._actions_by_element(), strict=True):
+            joint = self.body.joints.get(block.owner or "")
+            if joint is None:
+                continue
+            position = ("position", joint.name, 0)
+            key = next((key for key, starts in places.items() if position in starts), next(iter(places)))
+            starts = places[key]
+            actuators.append(
+                Actuator(
+                    name,
+                    joint.name,
+                    starts.get(position),
+                    starts.get(("velocity", joint.name, 0)),
+                    starts.get(("contact", joint.limb, 0)),
+                    joint.limits,
+                    key,
+                )
+            )
+        return tuple(actuators)
+
+    def _actions_by_element(self) -> list[Block]:
+        if self.choices:
+            return [Block(choice, None) for choice in self.action_names]  # type: ignore[arg-type]
+        return [block for block in self._actions for _ in range(block.size)]
+
+    def symmetry(
+        self,
+        name: str,
+        isometry: FloatArray | None = None,
+        *,
+        moves: Mapping[str, str] | None = None,
+        phase: str | None = None,
+        kind: Kind | None = None,
+    ) -> Symmetry:
+        """The transform of observations and actions that an isometry of the body makes.
+
+        :param name: the transform's name
+        :param isometry: the 3 x 3 matrix that moves the body
+        :param moves: where named limbs, joints and choices go, if that does not follow from the isometry
+        :param phase: what becomes of a gait's clock: ``"same"`` or ``"half"`` (half a period later)
+        :param kind: ``"reflection"`` or ``"rotation"``, where there is no isometry to tell
+        """
+        if phase not in (None, "same", "half"):
+            raise ValueError(f"transform {name!r}: phase is same or half, got {phase!r}")
+        choices = tuple(choice for factor in self.choices for choice in factor)
+        motion = self.body.motion(name, isometry, moves, choices, phase)
+        observation: ObservationMap
+        if isinstance(self._observations, dict):
+            observation = DictMap(
+                {key: _compile(blocks, motion) for key, blocks in self._observations.items()}
+            )
+        else:
+            observation = _compile(self._observations, motion)
+        if self.choices:
+            indices = [0] * len(choices)
+            for source, choice in enumerate(choices):
+                indices[choices.index(motion.choices[choice])] = source
+            action: LinearMap = ChoiceMap(
+                indices, [len(factor) for factor in self.choices], transform=name, side="action"
+            )
+        else:
+            action = _compile(self._actions, motion)
+        return Symmetry.from_maps(name, observation, action, kind, isometry)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self.description == other.description
+
+    def __hash__(self) -> int:
+        return hash(self.action_names)
+
+    def __repr__(self) -> str:
+        return f"<Layout {self.robot!r}: {len(self.body.joints)} joints, {len(self.action_names)} actions>"
+
+
+def _compile(blocks: list[Block], motion: Motion) -> LinearMap:
+    starts = _starts(blocks)
+    size = sum(block.size for block in blocks)
+    matrix = np.zeros((size, size))
+    for block in blocks:
+        image = block.image(motion)
+        if image not in starts:
+            raise ValueError(
+                f"transform {motion.transform!r} carries {block.element_names[0]!r} to {image[0]!r} of "
+                f"{image[1]!r}, which the layout does not have; add it, or leave both out"
+            )
+        rows = slice(starts[image], starts[image] + block.size)
+        columns = slice(starts[block.key], starts[block.key] + block.size)
+        matrix[rows, columns] = block.quantity.matrix(motion, block)
+    return as_simple_as_possible(matrix)
+
+
+def _starts(blocks: list[Block]) -> dict[tuple[str, str | None, int], int]:
+    starts, at = {}, 0
+    for block in blocks:
+        starts[block.key] = at
+        at += block.size
+    return starts
+
+
+def _names(blocks: list[Block]) -> tuple[str, ...]:
+    return tuple(name for block in blocks for name in block.element_names)
+
+
+def _unique(where: str, blocks: list[Block]) -> list[Block]:
+    seen: dict[tuple[str, str | None, int], Block] = {}
+    for block in blocks:
+        if block.key in seen:
+            raise ValueError(
+                f"{where}: {block.element_names[0]!r} is given twice; give one of them another name "
+                "(for joints another quantity, such as joint: previous_action)"
+            )
+        seen[block.key] = block
+    return blocks
+
+
+def _read_choices(actions: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    given = check_keys("actions", actions, ("choices",))["choices"]
+    if isinstance(given, list):
+        factors = [tuple(map(str, given))]
+    elif isinstance(given, Mapping):
+        factors = [tuple(f"{factor}.{choice}" for choice in names) for factor, names in given.items()]
+    else:
+        raise ValueError(
+            "actions: choices is a list of names, or for several choices at once {name: [names], ...}, "
+            f"got {given!r}"
+        )
+    if not factors or not all(factors) or len({c for f in factors for c in f}) < sum(map(len, factors)):
+        raise ValueError("actions: each choice has a name of its own")
+    return tuple(factors)

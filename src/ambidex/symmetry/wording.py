@@ -1,0 +1,26 @@
+"""Words for errors: what was probably meant, and which keys are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+
+def suggestion(word: Any, known: Iterable[str]) -> str:
+    """``"; did you mean 'hip'?"`` where a known word is close, otherwise nothing."""
+    close = get_close_matches(str(word), list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def check_keys(where: str, mapping: Any, allowed: Iterable[str]) -> Mapping[str, Any]:
+    """Refuse anything but a mapping with these keys."""
+    allowed = list(allowed)
+    if not isinstance(mapping, Mapping):
+        raise ValueError(f"{where}: expected keys among {', '.join(allowed)}, got {mapping!r}")
+    for key in mapping:
+        if key not in allowed:
+            raise ValueError(
+                f"{where}: unknown key {key!r}{suggestion(key, allowed) or '; allowed: ' + ', '.join(allowed)}"
+            )
+    return mapping
