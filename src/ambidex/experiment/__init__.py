@@ -1,0 +1,1 @@
+"""EXPERIMENT: one run (train, evaluate, checkpoint, resume) and many (sweep, status)."""

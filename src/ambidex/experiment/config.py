@@ -1,0 +1,123 @@
+"""What one run is: every value that decides its result, checked, with unknown keys refused."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+Method = Literal["ppo", "msl", "psl", "asl"]
+METHODS: tuple[Method, ...] = ("ppo", "msl", "psl", "asl")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Hyperparameters(_Strict):
+    """PPO's settings under Stable-Baselines3's names, and those of the symmetry losses.
+
+    The defaults are the paper's common table and its weights for the unperturbed ant (A1.1, ASL).
+    """
+
+    n_steps: int = Field(default=4096, gt=0, description="steps of each environment in an iteration")
+    num_envs: int = Field(default=1, gt=0, description="environments stepped together, in this process")
+    batch_size: int = Field(default=64, gt=1, description="states in a minibatch")
+    n_epochs: int = Field(default=20, gt=0, description="passes over each batch")
+    learning_rate: float = Field(default=3e-5, gt=0)
+    gamma: float = Field(default=0.99, ge=0, le=1)
+    gae_lambda: float = Field(default=0.9, ge=0, le=1)
+    clip_range: float = Field(default=0.4, gt=0)
+    ent_coef: float = Field(default=0.0, ge=0)
+    vf_coef: float = Field(default=0.5, ge=0)
+    max_grad_norm: float = Field(default=0.5, gt=0)
+    net_arch: tuple[int, ...] = Field(
+        default=(256, 256), description="hidden layers, of actor and critic each"
+    )
+    activation: Literal["relu", "tanh", "elu"] = "relu"
+    log_std_init: float = -1.0
+    ortho_init: bool = False
+
+    policy_weight: float = Field(default=0.05, ge=0, description="w_pi of the method's policy loss")
+    value_weight: float = Field(default=0.5, ge=0, description="w_V of the value symmetry loss")
+    max_shift: float = Field(default=0.3, gt=0, description="k_s (ASL)")
+    dead_zone_reflections: float = Field(default=0.1, ge=0, description="k_d of reflections (ASL)")
+    dead_zone_rotations: float = Field(default=0.0, ge=0, description="k_d of rotations (ASL)")
+    value_gate: float | None = Field(default=1.5, gt=0, description="k_v (ASL); null: off")
+    history: int = Field(default=10, gt=0, description="k_t in batches (ASL)")
+    form: Literal["mx", "mx+b"] | None = Field(
+        default=None, description="the fitted form (ASL); null: no fit"
+    )
+    symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
+    fast: bool | None = Field(default=None, description="the hand-written update; null: where it applies")
+
+
+class RunConfig(_Strict):
+    """One run. Two runs of the same config on the same machine are equal to the bit."""
+
+    scenario: str | None = Field(default=None, description="a scenario's name (`ambidex scenarios`)")
+    env: str | None = Field(default=None, description="a Gymnasium id; with a scenario, another robot for it")
+    symmetry: str | None = Field(default=None, description="a file or catalog name; null: the scenario's")
+    method: Method = "asl"
+    seed: int = Field(default=0, ge=0)
+    steps: int = Field(default=4_000_000, gt=0)
+    evaluation_every: int = Field(default=15, gt=0, description="iterations between evaluations")
+    evaluation_episodes: int = Field(default=16, gt=0)
+    metrics_every: int = Field(default=5, gt=0, description="iterations between symmetry metrics")
+    hyperparameters: Hyperparameters = Hyperparameters()
+
+    @model_validator(mode="after")
+    def _one_environment(self) -> RunConfig:
+        if self.scenario is None and self.env is None:
+            raise ValueError("give a scenario or an env (a Gymnasium id)")
+        if self.scenario is None and self.symmetry is None and self.method != "ppo":
+            raise ValueError(f"method {self.method!r} on env {self.env!r} needs a symmetry file")
+        return self
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
+    """The checked model; a ValueError of one line names each wrong key and, if unknown, the nearest one."""
+    check_keys(values, set(model.model_fields), model.__name__)
+    nested = values.get("hyperparameters")
+    if isinstance(nested, Mapping):
+        check_keys(nested, set(Hyperparameters.model_fields), "hyperparameters")
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as error:
+        raise ValueError("; ".join(_describe(detail) for detail in error.errors())) from None
+
+
+def merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """``base`` with ``overrides`` on top; a hyperparameter stands at the top level or in its section."""
+    section = set(Hyperparameters.model_fields)
+    top = set(RunConfig.model_fields)
+    nested = overrides.get("hyperparameters") or {}
+    if not isinstance(nested, Mapping):
+        raise ValueError(f"hyperparameters is a mapping of names to values, got {nested!r}")
+    flat = {key: value for key, value in overrides.items() if key != "hyperparameters"}
+    check_keys(flat, section | top, "the configuration")
+    check_keys(nested, section, "hyperparameters")
+    hyperparameters = {**base.get("hyperparameters", {}), **nested}
+    hyperparameters |= {key: value for key, value in flat.items() if key in section}
+    merged = {**base, **{key: value for key, value in flat.items() if key in top}}
+    return {**merged, "hyperparameters": hyperparameters}
+
+
+def check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
+    """Refuse a key that does not exist, with the nearest that does."""
+    for key in values:
+        if key not in known:
+            near = difflib.get_close_matches(str(key), sorted(known), n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
+            raise ValueError(f"unknown key {key!r} in {where}; {hint}")
+
+
+def _describe(detail: Any) -> str:
+    place = ".".join(str(part) for part in detail["loc"])
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return f"{place}: {message}, got {detail['input']!r}" if place else message

@@ -1,0 +1,61 @@
+"""Writing files so that a crash, a full disk or a second process never leaves half of one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write aside, flush to the disk, rename: ``path`` holds the old content or the new, never a part."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_bytes(path, (json.dumps(value, indent=1) + "\n").encode())
+
+
+def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    write_bytes(path, arrays_to_bytes(arrays))
+
+
+def arrays_to_bytes(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    from safetensors.numpy import save
+
+    return save({name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()})
+
+
+def arrays_from_bytes(content: bytes) -> Arrays:
+    from safetensors.numpy import load
+
+    return dict(load(content))
+
+
+def read_arrays(path: Path) -> Arrays:
+    return arrays_from_bytes(path.read_bytes())
+
+
+def flush_directory(path: Path) -> None:
+    """Make renames inside ``path`` survive a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

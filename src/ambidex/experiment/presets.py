@@ -1,0 +1,75 @@
+"""The paper's hyperparameters per scenario and method, and ours for the triangle, as data."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from ambidex.experiment.config import Method, RunConfig, merge, parse
+
+_DISABLED = "disabled"
+
+
+def resolve(
+    scenario: str | None,
+    method: Method,
+    overrides: Mapping[str, Any],
+) -> RunConfig:
+    """The preset of a scenario and method with ``overrides`` on top, checked.
+
+    :param scenario: its name; None for a Gymnasium id, which ``overrides`` then holds as ``env``
+    :param method: ``"ppo"``, ``"msl"``, ``"psl"`` or ``"asl"``
+    :param overrides: values by name, of the run or of its hyperparameters
+    """
+    base: dict[str, Any] = {"scenario": scenario, "method": method, "hyperparameters": {}}
+    base = merge(base, _preset(scenario, method))
+    return parse(RunConfig, merge(base, overrides))
+
+
+def _preset(scenario: str | None, method: Method) -> dict[str, Any]:
+    if scenario is None:
+        return {}
+    ours = _package_presets().get(scenario)
+    if ours is not None:
+        return {**ours["common"], **ours.get(method, {})}
+    return _from_paper(scenario, method)
+
+
+def _from_paper(scenario: str, method: Method) -> dict[str, Any]:
+    """A row of the paper's table; variants such as ``A2.2-authors`` share the row of ``A2.2``."""
+    row = _paper_table().get(scenario.partition("-")[0])
+    if row is None:
+        return {}
+    values: dict[str, Any] = {"steps": int(row["total_timesteps"])}
+    if method == "ppo":
+        return values
+    values["policy_weight"] = float(row[f"{method}_policy_weight"])
+    values["value_weight"] = float(row[f"{method}_value_weight"])
+    if method == "asl":
+        values |= {
+            "form": None if row["asl_form"] == _DISABLED else row["asl_form"],
+            "max_shift": float(row["asl_k_s"]),
+            "dead_zone_reflections": float(row["asl_k_d_reflections"]),
+            "dead_zone_rotations": float(row["asl_k_d_rotations"]),
+            "value_gate": None if row["asl_k_v"] == _DISABLED else float(row["asl_k_v"]),
+        }
+    return values
+
+
+@cache
+def _paper_table() -> dict[str, dict[str, str]]:
+    text = resources.files("ambidex.experiment").joinpath("hyperparameters.csv").read_text()
+    return {row["scenario"]: row for row in csv.DictReader(text.splitlines())}
+
+
+@cache
+def _package_presets() -> dict[str, dict[str, Any]]:
+    presets: dict[str, dict[str, Any]] = yaml.safe_load(
+        resources.files("ambidex.experiment").joinpath("presets.yaml").read_text()
+    )
+    return presets

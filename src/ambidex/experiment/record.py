@@ -1,0 +1,143 @@
+"""`run.json`: what a run is and where it stands; and the lock that keeps two processes apart."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from ambidex.experiment.config import RunConfig, parse
+from ambidex.experiment.files import write_json
+from ambidex.experiment.metrics import COLUMNS, read_columns
+
+FORMAT = 1
+Status = Literal["running", "done", "failed"]
+_PACKAGES = ("ambidex", "torch", "stable-baselines3", "gymnasium", "numpy", "pybullet", "mujoco")
+
+
+def create(directory: Path, config: RunConfig) -> None:
+    """Write the record of a run that is about to start."""
+    about = {
+        "format": FORMAT,
+        "status": "running",
+        "config": config.model_dump(mode="json"),
+        "versions": {"python": platform.python_version()} | _versions(),
+        "commit": _commit(),
+        "hardware": {"cpu": _cpu(), "cores": os.cpu_count(), "platform": platform.platform()},
+        "timings": {"started": _now()},
+        "steps": 0,
+        "iterations": 0,
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+    }
+    write_json(directory / "run.json", about)
+
+
+def update(
+    directory: Path, *, status: Status, steps: int, iterations: int, message: str | None = None
+) -> None:
+    """Bring the record up to date.
+
+    :param message: why a run failed
+    """
+    about = read(directory)
+    about.pop("message", None)
+    about |= {"status": status, "steps": steps, "iterations": iterations}
+    if message is not None:
+        about["message"] = message
+    about["timings"] = {"started": about["timings"]["started"], "updated": _now()} | _seconds(directory)
+    write_json(directory / "run.json", about)
+
+
+def read(directory: Path) -> dict[str, Any]:
+    """The record of a run; a ValueError says what to give instead of a directory that is none."""
+    path = directory / "run.json"
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{directory} is not a run directory (no run.json in it)") from None
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+    if about.get("format") != FORMAT:
+        raise ValueError(f"{path} is of format {about.get('format')!r}, this version reads format {FORMAT}")
+    return dict(about)
+
+
+def read_config(directory: Path) -> RunConfig:
+    return parse(RunConfig, read(directory)["config"])
+
+
+@contextmanager
+def lock(directory: Path) -> Iterator[None]:
+    """Hold a run directory; the system lets go of it when the process ends, however it ends."""
+    with (directory / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{directory} is being trained by another process") from None
+        yield
+
+
+def is_locked(directory: Path) -> bool:
+    """Whether a process is training in this directory now."""
+    try:
+        with (directory / "lock").open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def _seconds(directory: Path) -> dict[str, float]:
+    """The sum of each column of the timings."""
+    parts = COLUMNS["timings.csv"][1:]
+    rows = read_columns(directory / "timings.csv", *parts)
+    return {part: round(sum(float(row[i]) for row in rows), 3) for i, part in enumerate(parts)}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str | None:
+    """The commit of the source tree that runs, marked if files in it are changed; None if installed."""
+    root = Path(__file__).parents[3]
+    if not (root / ".git").exists():
+        return None
+    try:
+        run = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+        return subprocess.run(run, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )

@@ -1,0 +1,45 @@
+import pytest
+
+from ambidex.experiment.config import METHODS
+from ambidex.experiment.presets import resolve
+
+
+def test_rows_of_appendix_b():
+    a12 = resolve("A1.2", "asl", {})
+    assert a12.steps == 4_000_000
+    h = a12.hyperparameters
+    assert (h.policy_weight, h.value_weight, h.max_shift, h.value_gate, h.form) == (
+        0.25,
+        0.5,
+        1.0,
+        None,
+        None,
+    )
+    assert (h.dead_zone_reflections, h.dead_zone_rotations) == (0.2, 0.0)
+    a31 = resolve("A3.1", "asl", {})
+    assert a31.steps == 5_000_000
+    assert (a31.hyperparameters.form, a31.hyperparameters.max_shift) == ("mx", 0.5)
+    assert resolve("A4.5", "msl", {}).hyperparameters.policy_weight == 0.0005
+    assert resolve("A5.2", "psl", {}).hyperparameters.policy_weight == 0.004
+
+
+def test_variants_share_the_row_of_their_scenario():
+    assert resolve("A2.2-authors", "asl", {}).hyperparameters == resolve("A2.2", "asl", {}).hyperparameters
+
+
+def test_overrides_win():
+    config = resolve("A1.1", "asl", {"steps": 10, "learning_rate": 1e-4})
+    assert (config.steps, config.hyperparameters.learning_rate) == (10, 1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scenario", ["triangle", "triangle-rust", "triangle-weight", "triangle-friction"])
+def test_every_triangle_scenario_has_a_preset(scenario, method):
+    config = resolve(scenario, method, {})
+    h = config.hyperparameters
+    assert h.net_arch == (64, 64)
+    assert h.n_steps * h.num_envs % h.batch_size == 0
+
+
+def test_a_gymnasium_id_takes_the_common_table():
+    assert resolve(None, "ppo", {"env": "Pendulum-v1"}).hyperparameters.n_steps == 4096
