@@ -1,0 +1,38 @@
+"""LEARN: fit the symmetry to the policy, and the policy to the symmetry."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ambidex.learn.action_maps import ActionMap as ActionMap
+    from ambidex.learn.methods import ASL as ASL
+    from ambidex.learn.methods import MSL as MSL
+    from ambidex.learn.methods import PSL as PSL
+    from ambidex.learn.normalize import SymmetricVecNormalize as SymmetricVecNormalize
+    from ambidex.learn.pairwise import PairwiseFit as PairwiseFit
+    from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
+    from ambidex.learn.prepared import NonFiniteLoss as NonFiniteLoss
+
+# Loaded when first used, so that describing a loss does not import torch.
+_HOME = {
+    "ASL": "methods",
+    "ActionMap": "action_maps",
+    "MSL": "methods",
+    "NonFiniteLoss": "prepared",
+    "PSL": "methods",
+    "PairwiseFit": "pairwise",
+    "SymmetricPPO": "ppo",
+    "SymmetricVecNormalize": "normalize",
+}
+
+__all__ = [  # noqa: RUF022
+    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"ambidex.learn.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'ambidex.learn' has no attribute {name!r}")

@@ -1,0 +1,184 @@
+"""`SymmetricPPO`: Stable-Baselines3's PPO with a symmetry loss for each transform of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import numpy.typing as npt
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.utils import explained_variance
+from stable_baselines3.common.vec_env import VecEnv
+
+from ambidex.learn import generic
+from ambidex.learn.action_maps import ActionMap
+from ambidex.learn.methods import LossChoice
+from ambidex.learn.plain_mlp import why_not_plain
+from ambidex.learn.prepare import Preparation
+from ambidex.learn.prepared import Statistics
+from ambidex.learn.protocol import Metric
+from ambidex.learn.rollout import collect_rollouts
+from ambidex.learn.support import checked_losses, refuse_environment, refuse_policy
+from ambidex.symmetry import SymmetryGroup
+
+
+class SymmetricPPO(PPO):
+    """PPO that exploits a robot's symmetries, and learns where they are imperfect.
+
+    Without symmetries, or with ``loss=None``, it runs Stable-Baselines3's own code and gives the same
+    parameters to the bit. Otherwise `learn` uses one thread on the CPU: two trainings that compete for cores
+    with several threads each run many times slower.
+
+    :param policy: as for Stable-Baselines3's PPO
+    :param env: as for Stable-Baselines3's PPO
+    :param symmetries: the transforms of the robot
+    :param loss: `MSL`, `PSL` or `ASL` for all transforms, or a mapping from a transform's name to its loss;
+        a transform that the mapping does not name, or maps to None, has no loss
+    :param symmetry_samples: k images drawn for each state of each minibatch, with the same expected gradient
+        as all of them (None)
+    :param fast: whether update and roll-out take the fast path for plain MLP policies on the CPU: None where
+        there are symmetries and the policy allows it, True always (an error where it cannot), False never
+    :param kwargs: any keyword of Stable-Baselines3's PPO
+    """
+
+    policy: ActorCriticPolicy
+
+    def __init__(
+        self,
+        policy: str | type[ActorCriticPolicy],
+        env: GymEnv | str,
+        *,
+        symmetries: SymmetryGroup | None = None,
+        loss: LossChoice = None,
+        symmetry_samples: int | None = None,
+        fast: bool | None = None,
+        _init_setup_model: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(policy, env, _init_setup_model=False, **kwargs)
+        self.symmetries = symmetries
+        self.loss = loss
+        self.symmetry_samples = symmetry_samples
+        self.fast = fast
+        self._preparation: Preparation | None = None
+        self._gate_metrics: list[Metric] = []
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
+        losses = checked_losses(self)
+        if losses:
+            refuse_policy(self.policy, losses)
+            refuse_environment(self.env, self.symmetries)
+        if self.fast is True and (reason := why_not_plain(self.policy)):
+            raise ValueError(f"fast=True: {reason}; use fast=None")
+        if self._preparation is None:  # a loaded model brings its own
+            self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples)
+
+    def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
+        super().set_env(env, force_reset)
+        if self._symmetric:
+            refuse_environment(self.env, self.symmetries)
+
+    @property
+    def _symmetric(self) -> bool:
+        return self._preparation is not None and bool(self._preparation.names)
+
+    @property
+    def _takes_fast_path(self) -> bool:
+        wanted = self._symmetric if self.fast is None else self.fast
+        return wanted and why_not_plain(self.policy) is None
+
+    def learn(self, *args: Any, **kwargs: Any) -> Self:
+        with _one_thread(self.device.type == "cpu" and (self._symmetric or self._takes_fast_path)):
+            return super().learn(*args, **kwargs)
+
+    def collect_rollouts(
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
+    ) -> bool:
+        if self._takes_fast_path:
+            return collect_rollouts(self, env, callback, rollout_buffer, n_rollout_steps)
+        return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
+
+    def train(self) -> None:
+        """Fit, then for each minibatch: stack, forward, losses, step."""
+        if not (self._symmetric or self._takes_fast_path):
+            super().train()
+            return
+        assert self._preparation is not None
+        self._update_learning_rate(self.policy.optimizer)
+        progress = self._current_progress_remaining
+        clip_range = self.clip_range(progress)  # type: ignore[operator]
+        clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
+        prepared = self._preparation.prepare(self.policy, self.rollout_buffer, clip_range, clip_range_vf)
+        self.policy.set_training_mode(True)
+        statistics = generic.update(self, prepared)
+        self._n_updates += statistics.epochs
+        self._gate_metrics = [
+            ("value_gate_ratio", name, "", float(ratio))
+            for name, ratio in zip(prepared.names, statistics.value_gate_ratio, strict=True)
+        ]
+        self._record(statistics, clip_range, clip_range_vf)
+
+    def action_maps(self) -> dict[str, ActionMap]:
+        """The current estimators g-hat and their weights w_G, by transform."""
+        return self._preparation.action_maps() if self._preparation is not None else {}
+
+    def symmetry_metrics(self) -> list[Metric]:
+        """What the last iteration measured: (metric, transform or "", element or "", value)."""
+        return [*self._preparation.metrics(), *self._gate_metrics] if self._preparation is not None else []
+
+    def symmetry_state(self) -> dict[str, npt.NDArray[Any]]:
+        """All that must survive a restart beyond policy and optimiser, as plain arrays."""
+        return self._preparation.state() if self._preparation is not None else {}
+
+    def set_symmetry_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from what `symmetry_state` gave."""
+        assert self._preparation is not None
+        self._preparation.set_state(state)
+
+    def _record(self, statistics: Statistics, clip_range: float, clip_range_vf: float | None) -> None:
+        """The names of Stable-Baselines3, and those of the symmetry."""
+        buffer = self.rollout_buffer
+        record = self.logger.record
+        record("train/entropy_loss", statistics.entropy_loss)
+        record("train/policy_gradient_loss", statistics.policy_loss)
+        record("train/value_loss", statistics.value_loss)
+        record("train/approx_kl", statistics.approx_kl)
+        record("train/clip_fraction", statistics.clip_fraction)
+        record("train/loss", statistics.loss)
+        record(
+            "train/explained_variance", explained_variance(buffer.values.flatten(), buffer.returns.flatten())
+        )
+        if hasattr(self.policy, "log_std"):
+            record("train/std", torch.exp(self.policy.log_std).mean().item())
+        record("train/n_updates", self._n_updates, exclude="tensorboard")
+        record("train/clip_range", clip_range)
+        if clip_range_vf is not None:
+            record("train/clip_range_vf", clip_range_vf)
+        if statistics.stopped_early and self.verbose >= 1:
+            print(f"Early stopping in epoch {statistics.epochs}: target_kl was exceeded")
+        if self._symmetric:
+            record("symmetry/policy_loss", statistics.symmetry_policy_loss)
+            record("symmetry/value_loss", statistics.symmetry_value_loss)
+        for metric, transform, element, value in self.symmetry_metrics():
+            name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
+            record(name, value, exclude="stdout")
+
+
+@contextmanager
+def _one_thread(wanted: bool) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if wanted:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,42 @@
+"""What a fit of the action maps is, so that another fit takes the place of the paper's without a change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ambidex.learn.action_maps import ActionMap
+from ambidex.symmetry import SymmetryGroup
+
+FloatArray = npt.NDArray[np.float64]
+Metric = tuple[str, str, str, float]
+"""Its name, the transform (or ""), the element or relation such as ``"0->2"`` (or ""), its value."""
+
+
+class FitState(Protocol):
+    """A fit under way: the current estimators and all that their next update needs."""
+
+    def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
+        """Move the estimators toward what the policy does now.
+
+        :param means: a-bar, (T, n), the policy's means at the batch's states
+        :param symmetric_means: a-bar', (T, n) for each transform, its means at the transformed states
+        """
+
+    def action_maps(self) -> dict[str, ActionMap]: ...
+
+    def metrics(self) -> list[Metric]: ...
+
+    def state(self) -> dict[str, npt.NDArray[Any]]: ...
+
+    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None: ...
+
+
+@runtime_checkable
+class Fit(Protocol):
+    """A fit's hyperparameters: a frozen, comparable value that starts a `FitState` for a group."""
+
+    def start(self, group: SymmetryGroup) -> FitState: ...
