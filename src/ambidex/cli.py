@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -29,6 +30,66 @@ def _root(
 
         print(f"ambidex {__version__}")
         raise typer.Exit
+
+
+RunDirectory = Annotated[Path, typer.Argument(help="A run directory, as `ambidex train` writes it.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+Which = Annotated[str, typer.Option("--policy", help="best or last.")]
+
+
+@app.command()
+def train(
+    scenario: Annotated[str | None, typer.Argument(help="A scenario; none where --env is given.")] = None,
+    method: Annotated[str | None, typer.Option(help="ppo, msl, psl or asl (the default).")] = None,
+    seed: Annotated[int | None, typer.Option(help="0 by default.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/SCENARIO/METHOD/seed-N.")] = None,
+    env: Annotated[str | None, typer.Option(help="Any Gymnasium id, with --symmetry.")] = None,
+    symmetry: Annotated[str | None, typer.Option(help="A symmetry file or catalog name.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A YAML file of values by name.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
+    symmetry_samples: Annotated[int | None, typer.Option(help="Transforms drawn per state.")] = None,
+    fast: Annotated[bool | None, typer.Option(help="The hand-written update of plain MLPs.")] = None,
+) -> None:
+    """Train one run.
+
+    Example: ambidex train A2.1 --method asl --steps 1000000 --set learning_rate=1e-4 --out runs/limping
+    """
+    from ambidex.experiment.presets import configure
+
+    options = {"scenario": scenario, "method": method, "seed": seed, "steps": steps, "env": env}
+    options |= {"symmetry": symmetry, "symmetry_samples": symmetry_samples, "fast": fast}
+    chosen = configure(config, assignments or [], **options)
+    directory = out or Path("runs") / chosen.directory
+    from ambidex.experiment import run
+
+    _attend(chosen, directory, lambda reporter: run.train(chosen, directory, reporter=reporter))
+
+
+@app.command()
+def resume(directory: RunDirectory) -> None:
+    """Continue a run that was stopped, to the bit as if it had not been.
+
+    Example: ambidex resume runs/limping
+    """
+    from ambidex.experiment import record, run
+
+    chosen = record.read_config(directory)
+    _attend(chosen, directory, lambda reporter: run.resume(directory, reporter=reporter))
+
+
+def _attend(config: Any, directory: Path, work: Any) -> None:
+    """Do the work of a run under a progress bar; a failed run ends with exit status 1."""
+    from ambidex.experiment.progress import Console
+    from ambidex.experiment.run import RunFailed
+
+    try:
+        with Console(config.title, config.steps) as reporter:
+            work(reporter)
+    except RunFailed as error:
+        print(f"ambidex: {error}", file=sys.stderr)
+        raise typer.Exit(CHECK_FAILED) from None
+    print(f"done: {directory}")
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from ambidex.experiment.config import METHODS
-from ambidex.experiment.presets import resolve
+from ambidex.experiment.presets import configure, resolve
 
 
 def test_rows_of_appendix_b():
@@ -43,3 +43,22 @@ def test_every_triangle_scenario_has_a_preset(scenario, method):
 
 def test_a_gymnasium_id_takes_the_common_table():
     assert resolve(None, "ppo", {"env": "Pendulum-v1"}).hyperparameters.n_steps == 4096
+
+
+def test_file_assignments_and_options_in_this_order(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("scenario: A2.1\nmethod: psl\nseed: 1\nhyperparameters: {gamma: 0.5, n_steps: 128}\n")
+    config = configure(file, ["gamma=0.6", "net_arch=[8, 9]", "value_gate=null", "learning_rate=1e-4"], seed=2)
+    h = config.hyperparameters
+    assert (config.scenario, config.method, config.seed, config.steps) == ("A2.1", "psl", 2, 4_000_000)
+    assert (h.gamma, h.n_steps, h.net_arch, h.value_gate, h.learning_rate) == (0.6, 128, (8, 9), None, 1e-4)
+    assert h.policy_weight == 0.003
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [("gamma", "key=value"), ("gama=1", "'gamma'"), ("method=aslx", "'aslx'"), ("gamma=abc", "gamma")],
+)
+def test_wrong_assignments_are_refused(assignment, words):
+    with pytest.raises(ValueError, match=words):
+        configure(None, [assignment], scenario="A1.1")

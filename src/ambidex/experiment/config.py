@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -67,6 +68,17 @@ class RunConfig(_Strict):
     evaluation_episodes: int = Field(default=16, gt=0)
     metrics_every: int = Field(default=5, gt=0, description="iterations between symmetry metrics")
     hyperparameters: Hyperparameters = Hyperparameters()
+
+    @property
+    def title(self) -> str:
+        """What a person calls the run."""
+        return f"{self.scenario or self.env} {self.method} seed {self.seed}"
+
+    @property
+    def directory(self) -> Path:
+        """Where the run stands among others: ``scenario/method/seed-n``."""
+        place = str(self.scenario or self.env).replace("/", "-")
+        return Path(place, self.method, f"seed-{self.seed}")
 
     @model_validator(mode="after")
     def _one_environment(self) -> RunConfig:

@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ambidex.experiment.config import Method, RunConfig, merge, parse
+from ambidex.experiment.config import METHODS, Method, RunConfig, merge, parse
 
 _DISABLED = "disabled"
 
 
-def resolve(
-    scenario: str | None,
-    method: Method,
-    overrides: Mapping[str, Any],
-) -> RunConfig:
+def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:
+    """A run from a YAML file, ``key=value`` assignments and options, the later ones winning.
+
+    :param file: values by name, as `run.json` shows them under "config"
+    :param assignments: such as ``learning_rate=1e-4`` or ``net_arch=[64, 64]``; values are read as YAML
+    :param options: further values; those that are None are left to the file and the preset
+    """
+    values = _read_file(file) if file is not None else {}
+    for assignment in assignments:
+        key, separator, value = assignment.partition("=")
+        if not separator:
+            raise ValueError(f"{assignment!r} is not of the form key=value, such as learning_rate=1e-4")
+        values[key.strip()] = yaml.safe_load(value)
+    values |= {key: value for key, value in options.items() if value is not None}
+    scenario = values.pop("scenario", None)
+    return resolve(scenario, values.pop("method", "asl"), values)
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: expected a mapping of names to values")
+    return values
+
+
+def resolve(scenario: str | None, method: Method, overrides: Mapping[str, Any]) -> RunConfig:
     """The preset of a scenario and method with ``overrides`` on top, checked.
 
     :param scenario: its name; None for a Gymnasium id, which ``overrides`` then holds as ``env``
     :param method: ``"ppo"``, ``"msl"``, ``"psl"`` or ``"asl"``
     :param overrides: values by name, of the run or of its hyperparameters
     """
+    if method not in METHODS:
+        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
     base: dict[str, Any] = {"scenario": scenario, "method": method, "hyperparameters": {}}
     base = merge(base, _preset(scenario, method))
     return parse(RunConfig, merge(base, overrides))

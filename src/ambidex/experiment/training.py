@@ -1,0 +1,184 @@
+"""The training loop: roll out, update, log, evaluate, write checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.logger import Logger
+
+from ambidex.experiment import build, checkpoint, environment_state, record, snapshot
+from ambidex.experiment.checkpoint import Checkpoint
+from ambidex.experiment.config import RunConfig
+from ambidex.experiment.evaluate import mean_return, run_episodes
+from ambidex.experiment.files import write_arrays, write_json
+from ambidex.experiment.metrics import COLUMNS, MetricFiles
+from ambidex.experiment.progress import Reporter
+from ambidex.symmetry import SymmetryGroup
+
+_LOGGED = {
+    "policy_loss": "train/policy_gradient_loss",
+    "value_loss": "train/value_loss",
+    "symmetry_policy_loss": "train/symmetry_policy_loss",
+    "symmetry_value_loss": "train/symmetry_value_loss",
+    "approx_kl": "train/approx_kl",
+    "clip_fraction": "train/clip_fraction",
+    "explained_variance": "train/explained_variance",
+    "std": "train/std",
+}
+
+
+class Training:
+    """The objects of one run.
+
+    :param config: what is run
+    :param group: the symmetries of the robot, None for plain PPO on a robot without a description
+    :param reporter: told where the run stands
+    """
+
+    def __init__(self, config: RunConfig, group: SymmetryGroup | None, reporter: Reporter) -> None:
+        self.config = config
+        self.reporter = reporter
+        self.iteration = 0
+        self.best: float | None = None
+        self.seconds = dict.fromkeys(COLUMNS["timings.csv"][1:], 0.0)
+        self.env = build.training_environment(config)
+        self.evaluation_env = build.evaluation_environment(config)
+        self.model = build.build_model(config, self.env, group)
+        self.model.set_logger(Logger(folder=None, output_formats=[]))
+        self.evaluation_env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
+        _, self.callback = self.model._setup_learn(config.steps)
+        culprit = environment_state.inexact(self.env) or environment_state.inexact(self.evaluation_env)
+        if culprit is not None:
+            reporter.warn(
+                f"{culprit} has no get_state and set_state: a resumed run starts a new episode "
+                "and is not equal to an uninterrupted one"
+            )
+
+    @property
+    def steps(self) -> int:
+        return self.model.num_timesteps
+
+    def run(self, directory: Path, checkpoint_seconds: float) -> None:
+        """From the last checkpoint in ``directory``, or from the start, to the end."""
+        self.directory = directory
+        self._write_truth()
+        self.metrics = self._restore()
+        try:
+            last_checkpoint = time.monotonic()
+            while self.steps < self.config.steps:
+                self._iterate()
+                is_last = self.steps >= self.config.steps
+                if is_last or time.monotonic() - last_checkpoint >= checkpoint_seconds:
+                    self._timed("logging", self._checkpoint)
+                    last_checkpoint = time.monotonic()
+            self._write_policy("last")
+            self.say("done")
+        finally:
+            self.metrics.close()
+
+    def say(self, status: record.Status, message: str | None = None) -> None:
+        """Bring `run.json` up to date."""
+        record.update(
+            self.directory, status=status, steps=self.steps, iterations=self.iteration, message=message
+        )
+
+    def close(self) -> None:
+        self.evaluation_env.close()
+        self.env.close()
+
+    def _iterate(self) -> None:
+        self._timed("rollout", self._roll_out)
+        self._timed("update", self._update)
+        self.iteration += 1
+        self._timed("logging", self._log)
+        is_due = self.iteration % self.config.evaluation_every == 0
+        if is_due or (self.best is None and self.steps >= self.config.steps):
+            self._timed("evaluation", self._evaluate)
+        self.metrics.add("timings.csv", [[self.iteration, *(round(s, 6) for s in self.seconds.values())]])
+        self.seconds = dict.fromkeys(self.seconds, 0.0)
+
+    def _timed(self, part: str, work: Callable[[], None]) -> None:
+        start = time.perf_counter()
+        work()
+        self.seconds[part] += time.perf_counter() - start
+
+    def _roll_out(self) -> None:
+        model = self.model
+        model.collect_rollouts(self.env, self.callback, model.rollout_buffer, model.n_steps)
+        model._update_current_progress_remaining(model.num_timesteps, self.config.steps)
+
+    def _update(self) -> None:
+        self.model.train()
+
+    def _log(self) -> None:
+        values = {name: float(value) for name, value in self.model.logger.name_to_value.items()}
+        self.model.logger.dump(self.steps)
+        episodes = self.model.ep_info_buffer
+        assert episodes is not None
+        episode_return = float(np.mean([float(e["r"]) for e in episodes])) if episodes else None
+        length = float(np.mean([float(e["l"]) for e in episodes])) if episodes else None
+        row = [self.iteration, self.steps, episode_return, length, *(values.get(n) for n in _LOGGED.values())]
+        self.metrics.add("progress.csv", [row])
+        if episode_return is not None and length is not None:
+            values |= {"rollout/ep_rew_mean": episode_return, "rollout/ep_len_mean": length}
+        self.metrics.add_scalars(self.steps, values)
+        if self.iteration % self.config.metrics_every == 0:
+            measured = self.model.symmetry_metrics()
+            self.metrics.add("symmetry.csv", [(self.iteration, self.steps, *entry) for entry in measured])
+            scalars = {"/".join(["symmetry", *filter(None, names)]): value for *names, value in measured}
+            self.metrics.add_scalars(self.steps, scalars)
+        self.reporter.update(steps=self.steps, episode_return=episode_return, best=self.best)
+
+    def _evaluate(self) -> None:
+        def act(observation: Any) -> np.ndarray:
+            return self.model.predict(observation, deterministic=True)[0]
+
+        episodes = run_episodes(act, self.evaluation_env, self.config.evaluation_episodes)
+        rows = [
+            (self.iteration, self.steps, number, episode.goal, episode.total, episode.length)
+            for number, episode in enumerate(episodes)
+        ]
+        self.metrics.add("evaluations.csv", rows)
+        mean = mean_return(episodes)
+        self.metrics.add_scalars(self.steps, {"evaluation/mean_return": mean})
+        if self.best is None or mean > self.best:
+            self.best = mean
+            self._write_policy("best")
+
+    def _checkpoint(self) -> None:
+        arrays, state = snapshot.capture(self.model)
+        if environment_state.inexact(self.evaluation_env) is None:
+            arrays["evaluation_environment"] = environment_state.capture(self.evaluation_env)
+        state |= {"best": self.best, "csv_bytes": self.metrics.settle()}
+        checkpoint.write(self.directory / "checkpoints", Checkpoint(self.iteration, arrays, state))
+        self._write_policy("last")
+        self.say("running")
+
+    def _restore(self) -> MetricFiles:
+        kept = checkpoint.newest(self.directory / "checkpoints", self.reporter.warn)
+        if kept is None:
+            return MetricFiles(self.directory)
+        snapshot.restore(self.model, dict(kept.arrays), dict(kept.state))
+        if "evaluation_environment" in kept.arrays:
+            environment_state.restore(self.evaluation_env, kept.arrays["evaluation_environment"])
+        self.iteration = kept.iteration
+        self.best = kept.state["best"]
+        return MetricFiles(self.directory, lengths=kept.state["csv_bytes"], steps=self.steps)
+
+    def _write_policy(self, which: str) -> None:
+        write_arrays(self.directory / f"policy-{which}.safetensors", snapshot.policy_arrays(self.model))
+
+    def _write_truth(self) -> None:
+        """The true action maps, where the environment knows its own imperfection."""
+        true_action_maps = getattr(self.evaluation_env.unwrapped, "true_action_maps", None)
+        truth = true_action_maps() if true_action_maps is not None else None
+        if truth is not None:
+            maps = {
+                name: {"multipliers": list(map(float, multipliers)), "biases": list(map(float, biases))}
+                for name, (multipliers, biases) in truth.items()
+            }
+            write_json(self.directory / "truth.json", maps)
