@@ -1,7 +1,7 @@
 """The robot's body: its limbs and joints, and where a transform carries each of them.
 
-Where the limbs' places and the joints' axes are known, both the partner and the sign of each joint follow from
-the body's isometry. Where they are not, a transform says them by name (``moves``).
+Where the limbs' places and the joints' axes are known, both the partner and the sign of each joint follow
+from the body's isometry. Where they are not, a transform says them by name (``moves``).
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class Motion:
         """The isometry, needed for ``what``."""
         if self.isometry is None:
             raise ValueError(
-                f"transform {self.transform!r}: {what} needs the body's isometry; add one, such as isometry: xz"
+                f"transform {self.transform!r}: {what} needs the body's isometry; "
+                "add one, such as isometry: xz"
             )
         return self.isometry
 
@@ -118,8 +119,9 @@ class Body:
                     )
 
     def select(self, where: str, wanted: Any, among: str) -> list[str]:
-        """The limbs or joints that ``wanted`` names: ``all``, a name, a limb (for its joints), a pattern, a list.
+        """The limbs or joints that ``wanted`` names.
 
+        :param wanted: None or ``"all"``, a name, a limb (for its joints), a pattern (``"*.hip"``), or a list
         :param among: ``"limbs"`` or ``"joints"``
         """
         known = list(self.limbs if among == "limbs" else self.joints)
@@ -152,76 +154,110 @@ class Body:
 
         :param moves: what is said by name, ``{hip_1: hip_4, knee_1: -knee_2}``: the transform moves ``hip_1``
             onto ``hip_4``; of a pair that changes places, one direction is enough
+        :param choices: the names of discrete choices, whose moves must all be said
         """
-        said = _both_ways(transform, moves or {}, [*self.limbs, *self.joints, *choices])
-        limbs = self._limb_motion(transform, isometry, said)
-        joints = self._joint_motion(transform, isometry, said, limbs)
-        carried_choices: dict[str, str] = {}
-        for choice in choices:
-            if choice not in said:
-                raise ValueError(
-                    f"transform {transform!r}: say where it moves the choice {choice!r} (itself, if it stays): "
-                    f"moves: {{{choice}: ...}}"
-                )
-            carried_choices[choice] = said[choice][0]
-        return Motion(transform, isometry, limbs, joints, carried_choices, phase)
-
-    def _limb_motion(
-        self, transform: str, isometry: FloatArray | None, said: Mapping[str, tuple[str, float]]
-    ) -> dict[str, str]:
+        said = self._moves(transform, moves, choices)
         limbs = {}
-        for limb, place in self.limbs.items():
-            if limb in said:
-                limbs[limb] = said[limb][0]
-                continue
-            if place is None or isometry is None:
-                continue
-            image = isometry @ place
-            for other, there in self.limbs.items():
-                if there is not None and np.allclose(image, there, atol=NEAR):
-                    limbs[limb] = other
-            if limb not in limbs:
-                raise ValueError(
-                    f"transform {transform!r} carries limb {limb!r} from {_tuple(place)} to {_tuple(image)}, "
-                    "where no limb is; correct the limbs' places, or say which limb it becomes under moves:"
-                )
-        return limbs
+        for limb in self.limbs:
+            target = said[limb][0] if limb in said else self._limb_at_image(transform, isometry, limb)
+            if target is not None:
+                limbs[limb] = target
+        joints = {
+            joint.name: self._joint_image(transform, isometry, joint, said.get(joint.name), limbs)
+            for joint in self.joints.values()
+        }
+        missing = next((choice for choice in choices if choice not in said), None)
+        if missing is not None:
+            raise ValueError(
+                f"transform {transform!r}: say where it moves the choice {missing!r} "
+                f"(itself, if it stays): moves: {{{missing}: ...}}"
+            )
+        return Motion(
+            transform, isometry, limbs, joints, {choice: said[choice][0] for choice in choices}, phase
+        )
 
-    def _joint_motion(
+    def _moves(
+        self, transform: str, moves: Mapping[str, str] | None, choices: tuple[str, ...]
+    ) -> dict[str, tuple[str, float]]:
+        """The moves as (target, sign), with the way back of each pair of which only one way is said."""
+        where = f"transform {transform!r}, moves"
+        if not isinstance(moves or {}, Mapping):
+            raise ValueError(f"{where}: expected a mapping from name to name, got {moves!r}")
+        groups: list[tuple[str, ...]] = [tuple(self.limbs), tuple(self.joints), choices]
+        known = [name for group in groups for name in group]
+        said: dict[str, tuple[str, float]] = {}
+        for name, given in (moves or {}).items():
+            target = str(given).removeprefix("-")
+            sign = 1.0 if target == given else -1.0
+            for word in (name, target):
+                if word not in known:
+                    raise ValueError(f"{where}: nothing is called {word!r}{suggestion(word, known)}")
+            if not any(name in group and target in group for group in groups):
+                raise ValueError(f"{where}: {name!r} cannot move onto {target!r}, which is of another kind")
+            if sign < 0 and name not in self.joints:
+                raise ValueError(f"{where}: only joints have a sign; write {name}: {target}")
+            said[name] = (target, sign)
+        targets = {target for target, _ in said.values()}
+        for name, (target, sign) in list(said.items()):
+            if target not in said and name not in targets:
+                said[target] = (name, sign)
+        onto: dict[str, str] = {}
+        for name, (target, _) in said.items():
+            if target in onto:
+                raise ValueError(f"{where}: both {onto[target]!r} and {name!r} go to {target!r}")
+            onto[target] = name
+        return said
+
+    def _limb_at_image(self, transform: str, isometry: FloatArray | None, limb: str) -> str | None:
+        place = self.limbs[limb]
+        if place is None or isometry is None:
+            return None
+        image = isometry @ place
+        for other, there in self.limbs.items():
+            if there is not None and np.allclose(image, there, atol=NEAR):
+                return other
+        raise ValueError(
+            f"transform {transform!r} carries limb {limb!r} from {_tuple(place)} to {_tuple(image)}, "
+            "where no limb is; correct the limbs' places, or say which limb it becomes under moves:"
+        )
+
+    def _joint_image(
         self,
         transform: str,
         isometry: FloatArray | None,
-        said: Mapping[str, tuple[str, float]],
+        joint: Joint,
+        said: tuple[str, float] | None,
         limbs: Mapping[str, str],
-    ) -> dict[str, tuple[str, float]]:
-        carried = {}
-        for name, joint in self.joints.items():
-            target, sign = said.get(name, (None, None))
-            if target is None and joint.limb in limbs:
-                target = f"{limbs[joint.limb]}.{name.removeprefix(f'{joint.limb}.')}"
-                if target not in self.joints:
-                    raise ValueError(
-                        f"transform {transform!r} carries joint {name!r} to limb {limbs[joint.limb]!r}, "
-                        f"which has no joint {target!r}; name the joints of both limbs alike, or use moves:"
-                    )
-            if target is None:
+    ) -> tuple[str, float]:
+        if said is not None:
+            target = said[0]
+        elif joint.limb is not None and joint.limb in limbs:
+            limb = limbs[joint.limb]
+            target = f"{limb}.{joint.name.removeprefix(f'{joint.limb}.')}"
+            if target not in self.joints:
                 raise ValueError(
-                    f"transform {transform!r}: nothing says where it moves joint {name!r}; add it under moves:, "
-                    f"as {name}: OTHER, or {name}: -OTHER where the sign changes"
+                    f"transform {transform!r} carries joint {joint.name!r} to limb {limb!r}, which has no "
+                    f"joint {target!r}; name the joints of both limbs alike, or use moves:"
                 )
-            by_axis = self._sign_by_axis(transform, isometry, joint, self.joints[target])
-            if sign is None and by_axis is None:
-                raise ValueError(
-                    f"transform {transform!r}: the sign of joint {name!r} is unknown; give the axes of {name!r} "
-                    f"and {target!r}, or say the sign under moves:, as {name}: {target} or {name}: -{target}"
-                )
-            if sign is not None and by_axis is not None and sign != by_axis:
-                raise ValueError(
-                    f"transform {transform!r}: moves: says {name}: {'-' if sign < 0 else ''}{target}, but the "
-                    f"joints' axes give the other sign; correct one of them"
-                )
-            carried[name] = (target, by_axis if sign is None else sign)
-        return carried
+        else:
+            raise ValueError(
+                f"transform {transform!r}: nothing says where it moves joint {joint.name!r}; add it under "
+                f"moves:, as {joint.name}: OTHER, or {joint.name}: -OTHER where the sign changes"
+            )
+        by_axis = self._sign_by_axis(transform, isometry, joint, self.joints[target])
+        signs = {sign for sign in (said and said[1], by_axis) if sign is not None}
+        if not signs:
+            raise ValueError(
+                f"transform {transform!r}: the sign of joint {joint.name!r} is unknown; give the axes of "
+                f"{joint.name!r} and {target!r}, or say the sign under moves:, as {joint.name}: {target} or "
+                f"{joint.name}: -{target}"
+            )
+        if len(signs) == 2:
+            raise ValueError(
+                f"transform {transform!r}: moves: gives {joint.name!r} on {target!r} another sign than the "
+                "joints' axes do; correct one of them"
+            )
+        return (target, signs.pop())
 
     def _sign_by_axis(
         self, transform: str, isometry: FloatArray | None, joint: Joint, target: Joint
@@ -265,37 +301,10 @@ def _place(where: str, value: Any) -> FloatArray:
     try:
         if isinstance(value, Mapping):
             check_keys(f"{where}: at", value, ("degrees",))
-            return geometry.rotation("z", float(value["degrees"])) @ np.array([1.0, 0.0, 0.0])
+            return geometry.rotation("z", float(value["degrees"]))[:, 0]
         return geometry.point(value)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-
-
-def _both_ways(transform: str, moves: Mapping[str, str], known: list[str]) -> dict[str, tuple[str, float]]:
-    """The moves as (target, sign), with the way back of each pair of which only one way is said."""
-    if not isinstance(moves, Mapping):
-        raise ValueError(f"transform {transform!r}: moves is a mapping from name to name, got {moves!r}")
-    said: dict[str, tuple[str, float]] = {}
-    for name, target in moves.items():
-        sign, other = (-1.0, target[1:]) if str(target).startswith("-") else (1.0, target)
-        for word in (name, other):
-            if word not in known:
-                raise ValueError(
-                    f"transform {transform!r}, moves: nothing is called {word!r}{suggestion(word, known)}"
-                )
-        said[name] = (other, sign)
-    targets = {target for target, _ in said.values()}
-    for name, (target, sign) in list(said.items()):
-        if target not in said and name not in targets:
-            said[target] = (name, sign)
-    onto: dict[str, str] = {}
-    for name, (target, _) in said.items():
-        if target in onto:
-            raise ValueError(
-                f"transform {transform!r}, moves: both {onto[target]!r} and {name!r} go to {target!r}"
-            )
-        onto[target] = name
-    return said
 
 
 def _tuple(vector: Any) -> str:

@@ -14,12 +14,12 @@ from ambidex.symmetry.maps import IndexMap, LinearMap, is_torch
 class ChoiceMap(IndexMap):
     """A permutation of the choices of a Discrete or MultiDiscrete action space.
 
-    Numbers with a fraction (logits, probabilities) are gathered along the last axis, as any `IndexMap` does.
-    Whole numbers are choices, of any shape for one choice, with one element per choice along the last axis for
-    several; each becomes its symmetric choice.
+    Floating-point numbers (logits, probabilities) are gathered along the last axis, as by any `IndexMap`.
+    Integers are choices and become the symmetric choices: of any shape where there is one decision
+    (Discrete), one for each decision along the last axis where there are several (MultiDiscrete).
 
-    :param indices: for each choice, the one whose logit it takes; choices of all factors counted on
-    :param sizes: the number of choices of each factor
+    :param indices: for each choice, the one whose logit it takes; numbered on from decision to decision
+    :param sizes: the number of choices of each decision
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class ChoiceMap(IndexMap):
             raise ValueError(f"{where}: choices of sizes {list(self.sizes)} do not make {self.size} indices")
         self._starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
         self._inverse = np.argsort(self.indices)
-        self._factors = np.zeros(len(self.sizes), dtype=np.int64)  # the factor that each factor is read from
+        self._factors = np.zeros(len(self.sizes), dtype=np.int64)  # where each decision is read from
         for factor, start in enumerate(self._starts):
             sources = self.indices[start : start + self.sizes[factor]]
             source = int(np.searchsorted(self._starts, sources[0], side="right")) - 1
             first, size = self._starts[source], self.sizes[source]
             if size != self.sizes[factor] or ((sources < first) | (sources >= first + size)).any():
                 raise ValueError(
-                    f"{where}: the choices {start} to {start + self.sizes[factor] - 1} belong to one decision "
-                    "and must go together to one decision with as many choices"
+                    f"{where}: the choices {start} to {start + self.sizes[factor] - 1} belong to one "
+                    "decision and must go together to one decision with as many choices"
                 )
             self._factors[factor] = source
 

@@ -45,10 +45,9 @@ def save(group: SymmetryGroup, path: str | Path) -> None:
     content["transforms"] = {element.name: _entry_of(element, group.layout) for element in group}
     if group.is_closed:
         content["group"] = True
-    text = yaml.dump(content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=110)
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
+    temporary.write_text(_to_text(content), encoding="utf-8")
     temporary.replace(path)
 
 
@@ -124,9 +123,8 @@ class ParsedDescription:
 
     def findings(self) -> list[Finding]:
         """What is wrong with single tables, each on its own."""
-        return [
-            finding for name, entry in self.entries.items() for finding in self._table_findings(name, entry)
-        ]
+        given = {name: entry for name, entry in self.entries.items() if "action" in entry}
+        return [finding for name, entry in given.items() for finding in tables_findings(name, entry)]
 
     def group(self) -> SymmetryGroup:
         """Build the group; every broken table is named in one ValueError."""
@@ -154,9 +152,6 @@ class ParsedDescription:
                 f"but the generators give {', '.join(group.names)}"
             )
         return SymmetryGroup([group[name] for name in self.elements], is_closed=True, layout=self.layout)
-
-    def _table_findings(self, name: str, entry: dict[str, Any]) -> list[Finding]:
-        return tables_findings(name, entry) if "action" in entry else []
 
     def _by_name(self, name: str, entry: dict[str, Any]) -> Symmetry:
         assert self.layout is not None
@@ -205,8 +200,8 @@ def _read_entries(section: str, given: Any, layout: Layout | None) -> dict[str, 
             check_keys(where, entry, (*BY_NAME, "observation", "action"))
             if layout is None:
                 raise ValueError(
-                    f"{where}: an isometry alone says nothing without a layout; add observations: and actions:, "
-                    "or give tables, observation: {indices: [...], multipliers: [...]} and action: likewise"
+                    f"{where}: an isometry says nothing without a layout; add observations: and actions:, or "
+                    "give tables, observation: {indices: [...], multipliers: [...]} and action: likewise"
                 )
         entries[name] = dict(entry)
     return entries
@@ -223,8 +218,44 @@ def _entry_of(element: Symmetry, layout: Layout | None) -> Any:
                 continue
             if compiled == element:
                 isometry: Any = name if name is not None else element.isometry.tolist()
-                return {"isometry": isometry} if phase is None else {"isometry": isometry, "phase": phase}
+                if phase is None:
+                    return isometry if name is not None else {"isometry": isometry}
+                return {"isometry": isometry, "phase": phase}
     return table_of(element)
+
+
+def _to_text(content: Mapping[str, Any]) -> str:
+    """YAML with one line per limb, field and table, as a person would write it."""
+    lines = []
+    for section, value in content.items():
+        if not isinstance(value, Mapping | list):
+            lines.append(f"{section}: {_one_line(value)}")
+            continue
+        lines.append(f"{section}:")
+        if isinstance(value, list):
+            lines += [f"  - {_item(item)}" for item in value]
+            continue
+        for name, entry in value.items():
+            if isinstance(entry, Mapping) and "action" in entry:
+                lines.append(f"  {_one_line(name)}:")
+                lines += [f"    {key}: {_one_line(part)}" for key, part in entry.items()]
+            elif isinstance(entry, list) and section == "observations":
+                lines.append(f"  {_one_line(name)}:")
+                lines += [f"    - {_item(item)}" for item in entry]
+            else:
+                lines.append(f"  {_one_line(name)}: {_one_line(entry)}")
+    return "\n".join(lines) + "\n"
+
+
+def _item(item: Any) -> str:
+    if isinstance(item, Mapping) and len(item) == 1:
+        return _one_line(item)[1:-1]
+    return _one_line(item)
+
+
+def _one_line(value: Any) -> str:
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
+    return text.removesuffix("...\n").strip()
 
 
 class _Dumper(yaml.SafeDumper):

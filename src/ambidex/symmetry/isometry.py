@@ -4,7 +4,7 @@ A name says the isometry, both in files and in the names of products:
 
 - ``xz``, ``yz``, ``xy``: reflection in that plane; ``y=x``, ``y=-x``: in the vertical plane over that line;
 - ``m60``: reflection in the vertical plane that stands at 60 degrees to the x axis (``m0`` is ``xz``);
-- ``r90``: rotation about z by 90 degrees, counterclockwise seen from above; ``rx180``, ``ry90``: about x or y;
+- ``r90``: rotation about z by 90 degrees, counterclockwise from above; ``rx180``, ``ry90``: about x or y;
 - ``inversion``: every direction to its opposite.
 
 The body's frame is x forward, y left, z up.
@@ -85,7 +85,7 @@ def named(name: str) -> FloatArray:
         return rotation({"r": "z", "rx": "x", "ry": "y"}[match["what"]], degrees)
     raise ValueError(
         f"no isometry is called {name!r}; use xz, yz, xy, y=x, y=-x, m60 (a vertical plane at 60 degrees), "
-        f"r90 (about z), rx90, ry90 or inversion{suggestion(name, [*_PLANES, 'xy', 'inversion', 'r90', 'r180'])}"
+        f"r90 (about z), rx90, ry90 or inversion{suggestion(name, [*_PLANES, 'inversion', 'r90', 'r180'])}"
     )
 
 
@@ -112,7 +112,7 @@ def name_of(isometry: npt.ArrayLike) -> str | None:
 
 
 def from_description(value: Any) -> FloatArray:
-    """An isometry as a file gives it: a name, ``{normal: ...}``, ``{axis: ..., degrees: ...}`` or a matrix."""
+    """An isometry as a file gives it: a name, ``{normal: n}``, ``{axis: a, degrees: d}`` or a matrix."""
     if isinstance(value, str):
         return named(value)
     if isinstance(value, dict) and set(value) == {"normal"}:

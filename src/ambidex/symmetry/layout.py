@@ -11,7 +11,7 @@ import numpy as np
 
 from ambidex.symmetry.body import Body, Motion
 from ambidex.symmetry.discrete import ChoiceMap
-from ambidex.symmetry.fields import Block, read_fields
+from ambidex.symmetry.fields import Block, Key, read_fields
 from ambidex.symmetry.maps import DictMap, FloatArray, LinearMap, ObservationMap, as_simple_as_possible
 from ambidex.symmetry.transform import Kind, Symmetry
 from ambidex.symmetry.wording import check_keys
@@ -46,6 +46,9 @@ class Layout:
 
     :param description: the sections ``limbs``, ``joints``, ``observations``, ``actions`` (and ``robot``, its
         name) as a file has them; see "Describe your robot" in the documentation
+
+    ``observation_blocks`` and ``action_blocks`` are what the elements are, block by block in their order; for
+    Dict observations one list per key. ``choices`` are the names of discrete choices, decision by decision.
     """
 
     def __init__(self, description: Mapping[str, Any]) -> None:
@@ -57,49 +60,52 @@ class Layout:
         self.robot = str(description.get("robot", ""))
         self.body = Body(description.get("limbs"), description.get("joints"))
         observations, actions = description["observations"], description["actions"]
-        self._observations: list[Block] | dict[str, list[Block]]
+        self.observation_blocks: list[Block] | dict[str, list[Block]]
         if isinstance(observations, Mapping):
-            self._observations = {
-                str(key): _unique(
-                    f"observations {key!r}", read_fields(f"observations {key!r}", fields, self.body)
-                )
+            self.observation_blocks = {
+                str(key): read_fields(f"observations {key!r}", fields, self.body)
                 for key, fields in observations.items()
             }
         else:
-            self._observations = _unique("observations", read_fields("observations", observations, self.body))
+            self.observation_blocks = read_fields("observations", observations, self.body)
         self.choices: tuple[tuple[str, ...], ...] = ()
-        self._actions: list[Block] = []
+        self.action_blocks: list[Block] = []
         if isinstance(actions, Mapping):
             self.choices = _read_choices(actions)
         else:
-            self._actions = _unique("actions", read_fields("actions", actions, self.body))
+            self.action_blocks = read_fields("actions", actions, self.body)
 
     @property
     def observation_names(self) -> tuple[str, ...] | dict[str, tuple[str, ...]]:
         """A name for each observation; for Dict observations the names for each key."""
-        if isinstance(self._observations, dict):
-            return {key: _names(blocks) for key, blocks in self._observations.items()}
-        return _names(self._observations)
+        if isinstance(self.observation_blocks, dict):
+            return {key: _names(blocks) for key, blocks in self.observation_blocks.items()}
+        return _names(self.observation_blocks)
 
     @property
     def action_names(self) -> tuple[str, ...]:
         """A name for each action element; for discrete actions one for each choice."""
         if self.choices:
             return tuple(choice for factor in self.choices for choice in factor)
-        joints = [block.owner for block in self._actions if block.owner in self.body.joints]
+        joints = [block.owner for block in self.action_blocks if block.owner in self.body.joints]
         once = {joint for joint in joints if joints.count(joint) == 1}
         names: list[str] = []
-        for block in self._actions:
+        for block in self.action_blocks:
             names += [str(block.owner)] if block.owner in once else block.element_names
         return tuple(names)
 
     @cached_property
     def actuators(self) -> tuple[Actuator, ...]:
         """For each action element that drives a joint, what the description says about that joint."""
-        groups = self._observations if isinstance(self._observations, dict) else {None: self._observations}
+        groups = (
+            self.observation_blocks
+            if isinstance(self.observation_blocks, dict)
+            else {None: self.observation_blocks}
+        )
         places = {key: _starts(blocks) for key, blocks in groups.items()}
         actuators = []
-        for name, block in zip(self.action_names, self._actions_by_element(), strict=True):
+        elements = [block for block in self.action_blocks for _ in range(block.size)]
+        for name, block in zip(self.action_names, elements, strict=bool(elements)):
             joint = self.body.joints.get(block.owner or "")
             if joint is None:
                 continue
@@ -118,11 +124,6 @@ class Layout:
                 )
             )
         return tuple(actuators)
-
-    def _actions_by_element(self) -> list[Block]:
-        if self.choices:
-            return [Block(choice, None) for choice in self.action_names]  # type: ignore[arg-type]
-        return [block for block in self._actions for _ in range(block.size)]
 
     def symmetry(
         self,
@@ -146,12 +147,11 @@ class Layout:
         choices = tuple(choice for factor in self.choices for choice in factor)
         motion = self.body.motion(name, isometry, moves, choices, phase)
         observation: ObservationMap
-        if isinstance(self._observations, dict):
-            observation = DictMap(
-                {key: _compile(blocks, motion) for key, blocks in self._observations.items()}
-            )
+        if isinstance(self.observation_blocks, dict):
+            parts = {key: _compile(blocks, motion) for key, blocks in self.observation_blocks.items()}
+            observation = DictMap(parts)
         else:
-            observation = _compile(self._observations, motion)
+            observation = _compile(self.observation_blocks, motion)
         if self.choices:
             indices = [0] * len(choices)
             for source, choice in enumerate(choices):
@@ -160,7 +160,7 @@ class Layout:
                 indices, [len(factor) for factor in self.choices], transform=name, side="action"
             )
         else:
-            action = _compile(self._actions, motion)
+            action = _compile(self.action_blocks, motion)
         return Symmetry.from_maps(name, observation, action, kind, isometry)
 
     def __eq__(self, other: object) -> bool:
@@ -175,22 +175,29 @@ class Layout:
 
 def _compile(blocks: list[Block], motion: Motion) -> LinearMap:
     starts = _starts(blocks)
+    by_key = {block.key: block for block in blocks}
     size = sum(block.size for block in blocks)
     matrix = np.zeros((size, size))
     for block in blocks:
         image = block.image(motion)
-        if image not in starts:
+        partner = by_key.get(image)
+        if partner is None:
             raise ValueError(
                 f"transform {motion.transform!r} carries {block.element_names[0]!r} to {image[0]!r} of "
                 f"{image[1]!r}, which the layout does not have; add it, or leave both out"
             )
+        if partner.quantity != block.quantity:
+            raise ValueError(
+                f"transform {motion.transform!r} carries {block.element_names[0]!r} to "
+                f"{partner.element_names[0]!r}, which is written in another way; write both alike"
+            )
         rows = slice(starts[image], starts[image] + block.size)
         columns = slice(starts[block.key], starts[block.key] + block.size)
-        matrix[rows, columns] = block.quantity.matrix(motion, block)
+        matrix[rows, columns] = block.quantity.matrix(motion, block.name, block.owner)
     return as_simple_as_possible(matrix)
 
 
-def _starts(blocks: list[Block]) -> dict[tuple[str, str | None, int], int]:
+def _starts(blocks: list[Block]) -> dict[Key, int]:
     starts, at = {}, 0
     for block in blocks:
         starts[block.key] = at
@@ -200,18 +207,6 @@ def _starts(blocks: list[Block]) -> dict[tuple[str, str | None, int], int]:
 
 def _names(blocks: list[Block]) -> tuple[str, ...]:
     return tuple(name for block in blocks for name in block.element_names)
-
-
-def _unique(where: str, blocks: list[Block]) -> list[Block]:
-    seen: dict[tuple[str, str | None, int], Block] = {}
-    for block in blocks:
-        if block.key in seen:
-            raise ValueError(
-                f"{where}: {block.element_names[0]!r} is given twice; give one of them another name "
-                "(for joints another quantity, such as joint: previous_action)"
-            )
-        seen[block.key] = block
-    return blocks
 
 
 def _read_choices(actions: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:

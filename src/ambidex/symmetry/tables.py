@@ -42,7 +42,7 @@ def read_symmetry(name: str, entry: Mapping[str, Any]) -> Symmetry:
     if "observation" in parts:
         observation = parts["observation"]
     else:
-        observation = DictMap({label.removeprefix("observation."): part for label, part in parts.items()})
+        observation = DictMap(dict(zip(entry["observation"], parts.values(), strict=True)))
     isometry = entry.get("isometry")
     return Symmetry.from_maps(
         name,
@@ -74,7 +74,7 @@ def table_of(symmetry: Symmetry) -> dict[str, Any]:
 def _by_key(side: str, table: Any) -> list[tuple[str, Any]]:
     """The one table of a side, or for Dict observations the table of each key, with a label for errors."""
     if side == "observation" and isinstance(table, Mapping) and table and _is_dict_of_tables(table):
-        return [(f"observation.{key}", part) for key, part in table.items()]
+        return [(f"observation[{key}]", part) for key, part in table.items()]
     return [(side, table)]
 
 

@@ -20,7 +20,6 @@ def check_keys(where: str, mapping: Any, allowed: Iterable[str]) -> Mapping[str,
         raise ValueError(f"{where}: expected keys among {', '.join(allowed)}, got {mapping!r}")
     for key in mapping:
         if key not in allowed:
-            raise ValueError(
-                f"{where}: unknown key {key!r}{suggestion(key, allowed) or '; allowed: ' + ', '.join(allowed)}"
-            )
+            meant = suggestion(key, allowed) or f"; allowed: {', '.join(allowed)}"
+            raise ValueError(f"{where}: unknown key {key!r}{meant}")
     return mapping
