@@ -14,11 +14,25 @@ _HOME = {
     "lint": "ambidex.symmetry",
     "load": "ambidex.symmetry",
     "save": "ambidex.symmetry",
+    "SymmetricPPO": "ambidex.learn",
+    "MSL": "ambidex.learn",
+    "PSL": "ambidex.learn",
+    "ASL": "ambidex.learn",
+    "PairwiseFit": "ambidex.learn",
+    "ActionMap": "ambidex.learn",
+    "SymmetricVecNormalize": "ambidex.learn",
 }
 
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from ambidex.learn import ASL as ASL
+    from ambidex.learn import MSL as MSL
+    from ambidex.learn import PSL as PSL
+    from ambidex.learn import ActionMap as ActionMap
+    from ambidex.learn import PairwiseFit as PairwiseFit
+    from ambidex.learn import SymmetricPPO as SymmetricPPO
+    from ambidex.learn import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.symmetry import Finding as Finding
     from ambidex.symmetry import Symmetry as Symmetry
     from ambidex.symmetry import SymmetryGroup as SymmetryGroup

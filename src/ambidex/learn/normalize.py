@@ -9,43 +9,120 @@ import numpy.typing as npt
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
-from ambidex.symmetry import IndexMap, SymmetryGroup
+from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
+
+FloatArray = npt.NDArray[np.float64]
 
 
-class SymmetricMeanStd(RunningMeanStd):
-    """Statistics of a data stream and all its images, without passing the images through.
+class Orbits:
+    """The observation elements that the maps carry into each other, and with which sign.
 
-    :param maps: the observation maps of the whole group, its identity left out
+    :param maps: signed permutations of one vector
+    :param size: of the vector
     """
 
     def __init__(self, maps: list[IndexMap], size: int) -> None:
-        super().__init__(shape=(size,))
-        self._maps = maps
+        self.orbit = np.full(size, -1)
+        self.sign = np.ones(size)
+        both = [*maps, *(part.inverse() for part in maps)]
+        flipped = set()  # orbits with an element that is carried to its own negative
+        for start in range(size):
+            if self.orbit[start] >= 0:
+                continue
+            number = self.orbit[start] = self.orbit.max() + 1
+            waiting = [start]
+            while waiting:
+                element = waiting.pop()
+                for part in both:
+                    source, sign = part.indices[element], part.multipliers[element] * self.sign[element]
+                    if self.orbit[source] < 0:
+                        self.orbit[source], self.sign[source] = number, sign
+                        waiting.append(source)
+                    elif self.sign[source] != sign:
+                        flipped.add(number)
+        self.length = np.bincount(self.orbit)
+        self.has_mean = np.array([number not in flipped for number in range(len(self.length))])
 
-    def update_from_moments(
-        self, batch_mean: npt.NDArray[Any], batch_var: npt.NDArray[Any], batch_count: float
-    ) -> None:
-        means = np.stack([batch_mean, *(part(batch_mean) for part in self._maps)])
-        variances = np.stack(
-            [batch_var, *(part.multipliers**2 * batch_var[part.indices] for part in self._maps)]
-        )
-        # the law of total variance: of a mixture of all images, each with equal weight
-        mean = means.mean(axis=0)
-        variance = variances.mean(axis=0) + means.var(axis=0)
+    def average(self, values: FloatArray) -> FloatArray:
+        """Of each element, the mean over its orbit."""
+        averages: FloatArray = (np.bincount(self.orbit, values) / self.length)[self.orbit]
+        return averages
+
+    def signed_average(self, values: FloatArray) -> FloatArray:
+        """The same, each element with its sign; 0 where the signs of an orbit contradict each other."""
+        return np.where(self.has_mean[self.orbit], self.sign * self.average(self.sign * values), 0.0)
+
+    def contain(self, part: IndexMap) -> bool:
+        """Whether this map, too, keeps to the orbits and their signs."""
+        same_orbit = self.orbit[part.indices] == self.orbit
+        same_sign = part.multipliers * self.sign[part.indices] == self.sign
+        return bool((same_orbit & (same_sign | ~self.has_mean[self.orbit])).all())
+
+
+class SymmetricMeanStd(RunningMeanStd):
+    """The statistics of a stream of vectors and all their images."""
+
+    def __init__(self, orbits: Orbits) -> None:
+        super().__init__(shape=orbits.orbit.shape)
+        self.orbits = orbits
+
+    def update_from_moments(self, batch_mean: FloatArray, batch_var: FloatArray, batch_count: float) -> None:
+        mean = self.orbits.signed_average(batch_mean)
+        variance = self.orbits.average(batch_var + batch_mean**2) - mean**2
         super().update_from_moments(mean, variance, batch_count)
 
 
 class SymmetricVecNormalize(VecNormalize):
     """Stable-Baselines3's VecNormalize with statistics that respect the symmetries of a robot.
 
-    An element and the elements that it maps to share one variance, and their means follow the signs (0 where
+    An element and those that it is carried to share one variance, and their means follow the signs (0 where
     some transform flips the element in place), so that ``normalise(f(s)) == f(normalise(s))``.
 
     :param venv: the environments
-    :param symmetries: a whole group (``SymmetryGroup.from_generators``), of signed permutations
+    :param symmetries: whose observation multipliers are all 1 or -1
     :param kwargs: any keyword of Stable-Baselines3's VecNormalize
     """
 
     def __init__(self, venv: VecEnv, *, symmetries: SymmetryGroup, **kwargs: Any) -> None:
         super().__init__(venv, **kwargs)
-        self.symmetries = symmetries
+        self._orbits: dict[str | None, Orbits] = {}
+        if not self.norm_obs:
+            return
+        if isinstance(self.obs_rms, dict):
+            self._orbits = {key: _orbits(symmetries, key, part) for key, part in self.obs_rms.items()}
+            self.obs_rms = {key: SymmetricMeanStd(self._orbits[key]) for key in self.obs_rms}
+        else:
+            self._orbits = {None: _orbits(symmetries, None, self.obs_rms)}
+            self.obs_rms = SymmetricMeanStd(self._orbits[None])
+
+    def is_symmetric_under(self, transform: Symmetry) -> bool:
+        """Whether normalising commutes with this transform, whatever is observed."""
+        tables = {key: _signed_permutation(transform, key) for key in self._orbits}
+        return all(orbits.contain(tables[key]) for key, orbits in self._orbits.items())
+
+
+def _orbits(symmetries: SymmetryGroup, key: str | None, statistics: RunningMeanStd) -> Orbits:
+    maps = [_signed_permutation(transform, key) for transform in symmetries]
+    shape = statistics.mean.shape
+    if shape != (maps[0].size,):
+        raise ValueError(
+            f"the observations{'' if key is None else f' {key!r}'} are of shape {shape}, "
+            f"but the transforms act on {maps[0].size} elements"
+        )
+    return Orbits(maps, maps[0].size)
+
+
+def _signed_permutation(transform: Symmetry, key: str | None) -> IndexMap:
+    table = transform.observation_map
+    if isinstance(table, DictMap) != (key is not None):
+        raise ValueError(f"transform {transform.name!r} and the environment disagree on Dict observations")
+    if isinstance(table, DictMap):
+        if key not in table.maps:
+            raise ValueError(f"transform {transform.name!r} does not describe the observation {key!r}")
+        table = table[key]
+    if not isinstance(table, IndexMap) or not table.is_signed_permutation:
+        raise ValueError(
+            f"transform {transform.name!r} does more to observations than swapping and flipping them; "
+            "running statistics of single elements cannot follow it, so normalise in the environment"
+        )
+    return table

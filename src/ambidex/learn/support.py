@@ -71,7 +71,7 @@ def refuse_environment(env: VecEnv | None, group: SymmetryGroup | None) -> None:
             "symmetry no longer holds; wrap with ambidex.learn.SymmetricVecNormalize(env, symmetries=group)"
         )
     for transform in group:
-        if normalize.symmetries.find(transform) is None:
+        if not normalize.is_symmetric_under(transform):
             raise ValueError(
                 f"the statistics of SymmetricVecNormalize are not symmetric under {transform.name!r}; "
                 "give it the same group as SymmetricPPO"
