@@ -38,6 +38,69 @@ Which = Annotated[str, typer.Option("--policy", help="best or last.")]
 
 
 @app.command()
+def lint(
+    description: Annotated[str, typer.Argument(help="A YAML file, or a name of the catalog such as ant.")],
+    env: Annotated[
+        str | None, typer.Option(help="Also check the spaces of this Gymnasium environment.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a description by algebra; exit status 1 if anything is wrong with it.
+
+    Example: ambidex lint my-robot.yaml --env Ant-v5
+    """
+    from ambidex.symmetry import lint_file
+
+    environment = None
+    if env is not None:
+        import gymnasium
+
+        import ambidex.envs  # noqa: F401
+
+        environment = gymnasium.make(env)
+    findings = lint_file(description, environment)
+    if as_json:
+        import json
+
+        print(json.dumps([finding.as_dict() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(finding)
+        print(f"{description}: {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
+    if findings:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command(name="scenarios")
+def list_scenarios(as_json: AsJson = False) -> None:
+    """List the scenarios of the benchmark, each in words.
+
+    Example: ambidex scenarios --json
+    """
+    import json
+
+    from ambidex.envs import scenarios
+
+    if as_json:
+        found = [scenarios.get(name).model_dump(mode="json") for name in scenarios.names()]
+        print(json.dumps(found, indent=2))
+        return
+    for name in scenarios.names():
+        print(_entry(name, scenarios.get(name).description))
+
+
+def _entry(name: str, words: str) -> str:
+    """A name in the left column, words wrapped in the right."""
+    import shutil
+    import textwrap
+
+    column = " " * 18
+    width = min(shutil.get_terminal_size().columns, 110)
+    lines = textwrap.fill(words, width, initial_indent=column, subsequent_indent=column)
+    return name.ljust(len(column)) + lines.removeprefix(column)
+
+
+@app.command()
 def train(
     scenario: Annotated[str | None, typer.Argument(help="A scenario; none where --env is given.")] = None,
     method: Annotated[str | None, typer.Option(help="ppo, msl, psl or asl (the default).")] = None,

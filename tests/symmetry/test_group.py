@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from tests.symmetry.strategies import symmetries
-from tests.symmetry.tables import ant, triangle
 
 from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
+from tests.symmetry.strategies import symmetries
+from tests.symmetry.tables import ant, triangle
 
 
 def test_two_generators_give_the_ants_seven():

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
-from tests.symmetry.strategies import symmetries
-from tests.symmetry.tables import ANT, ant, ant_tables, triangle
 
 from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
 from ambidex.symmetry.findings import table_findings
 from ambidex.symmetry.lint import lint
+from tests.symmetry.strategies import symmetries
+from tests.symmetry.tables import ANT, ant, ant_tables, triangle
 
 SIZES = {"obs": 28, "act": 8}
 SIDES = {"obs": "observation", "act": "action"}

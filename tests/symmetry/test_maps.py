@@ -5,9 +5,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.symmetry.strategies import index_maps, signed_permutations
 
 from ambidex.symmetry import DictMap, IndexMap, MatrixMap
+from tests.symmetry.strategies import index_maps, signed_permutations
 
 TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
 THIRD = np.array([[-0.5, -np.sqrt(0.75)], [np.sqrt(0.75), -0.5]])

@@ -6,10 +6,10 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from tests.symmetry.strategies import symmetries
-from tests.symmetry.tables import ant
 
 from ambidex.symmetry import IndexMap, MatrixMap, Symmetry
+from tests.symmetry.strategies import symmetries
+from tests.symmetry.tables import ant
 
 
 def test_the_ant_mirrors_its_first_hip_to_its_last():

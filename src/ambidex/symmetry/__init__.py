@@ -5,6 +5,7 @@ from ambidex.symmetry.files import catalog_names, load, parse, save
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout import Actuator, Layout
+from ambidex.symmetry.lint import lint, lint_file
 from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap, MatrixMap
 from ambidex.symmetry.transform import Symmetry
 
@@ -20,6 +21,8 @@ __all__ = [
     "Symmetry",
     "SymmetryGroup",
     "catalog_names",
+    "lint",
+    "lint_file",
     "load",
     "parse",
     "save",

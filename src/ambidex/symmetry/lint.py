@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ambidex.symmetry import repair
 from ambidex.symmetry.algebra import BODY, Parts, contradictions, hidden_contradiction, orders, parts_of
+from ambidex.symmetry.files import parse
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.spaces import space_findings
+from ambidex.symmetry.suspicion import suspicious_fields
 from ambidex.symmetry.transform import Kind
 
 if TYPE_CHECKING:
@@ -32,13 +35,16 @@ def lint(group: SymmetryGroup, env: gymnasium.Env[Any, Any] | None = None) -> li
     """
     parts = parts_of(group)
     found = [*_redundant_elements(parts), *_algebra(parts, {s.name: s.kind for s in group}, group.is_closed)]
-    if group.layout is not None:
-        from ambidex.symmetry.suspicion import suspicious_fields
-
-        found += suspicious_fields(group)
+    found += suspicious_fields(group)
     if env is not None:
         found += space_findings(group, env.observation_space, env.action_space)
     return found
+
+
+def lint_file(description: str | Path, env: gymnasium.Env[Any, Any] | None = None) -> list[Finding]:
+    """`lint` for a file or a catalog name; tables that make no transform at all are findings too."""
+    parsed = parse(description)
+    return parsed.findings() or lint(parsed.group(), env)
 
 
 def _redundant_elements(parts: Parts) -> Iterator[Finding]:

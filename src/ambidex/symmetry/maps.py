@@ -67,7 +67,7 @@ class LinearMap:
         return as_simple_as_possible(self.matrix @ other.matrix)
 
     def inverse(self) -> LinearMap:
-        return as_simple_as_possible(np.linalg.inv(self.matrix))
+        return as_simple_as_possible(np.asarray(np.linalg.inv(self.matrix), dtype=np.float64))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, LinearMap):
@@ -146,7 +146,7 @@ class IndexMap(LinearMap):
         return {**self.__dict__, "_tensors": {}}
 
     @cached_property
-    def matrix(self) -> FloatArray:  # type: ignore[override]
+    def matrix(self) -> FloatArray:
         dense = np.zeros((self.size, self.size))
         dense[np.arange(self.size), self.indices] = self.multipliers
         return dense
