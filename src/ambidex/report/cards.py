@@ -1,0 +1,151 @@
+"""The result in plain words: a few sentences, soberly, before any table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ambidex.report import paper
+from ambidex.report.maps import Fit
+from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary, Summary
+from ambidex.report.wording import bounds, listed, method_name, number, pair_name, plural, score, steps
+
+_FEW_PAIRS = 4
+_FEW_SEEDS = 4
+
+
+@dataclass(frozen=True)
+class Card:
+    """One statement: what it is about, the figure, and a sentence that says what the figure means.
+
+    :param colour: the name of a method whose colour marks the card, or "" for none
+    :param warning: whether the reader should be careful
+    """
+
+    about: str
+    figure: str
+    sentence: str
+    colour: str = ""
+    warning: bool = False
+
+
+def cards(summary: Summary) -> list[Card]:
+    """The report's statements, the most important first."""
+    found: list[Card | None] = []
+    for one in summary.overall:
+        found.append(
+            Card(
+                "All scenarios",
+                number(one.improvement.estimate, 2),
+                f"The chance that a seed of {method_name(one.method)} beats a seed of PPO, the mean over "
+                f"{plural(len(one.scenarios), 'scenario')}, 95 % interval {bounds(one.improvement, 2)}.",
+                one.method,
+            )
+        )
+    for scenario in summary.scenarios:
+        found += [_best(scenario), _fit(scenario)]
+        if len(summary.scenarios) == 1:
+            found.append(_chance(scenario))
+    found.append(_incomplete(summary))
+    return [card for card in found if card is not None]
+
+
+def _best(scenario: ScenarioSummary) -> Card | None:
+    ranked = [method for method in scenario.methods if method.statistics.max_return_mean is not None]
+    if not ranked:
+        return None
+    best = max(ranked, key=_maximum)
+    name, figure = method_name(best.method), score(_maximum(best))
+    others = [method for method in ranked if method is not best]
+    when = f"reached around step {steps(best.statistics.max_return_timestep)}"
+    sentence = f"By {name}, {when}."
+    if others:
+        rival = scenario.get(BASELINE) if best.method != BASELINE else None
+        rival = rival if rival in others else max(others, key=_maximum)
+        sentence = f"By {name}, {when}; {_against(best, rival)}."
+    return Card(f"Highest return on {scenario.name}", figure, sentence, best.method)
+
+
+def _maximum(method: MethodSummary) -> float:
+    return method.statistics.max_return_mean or 0.0
+
+
+def _against(best: MethodSummary, rival: MethodSummary) -> str:
+    ours, theirs = _maximum(best), _maximum(rival)
+    name = method_name(rival.method)
+    if theirs > 0 and ours / theirs >= 1.005:
+        return f"{number(ours / theirs, 2)} times {name}'s {score(theirs)}"
+    return f"{name} reached {score(theirs)}"
+
+
+def _chance(scenario: ScenarioSummary) -> Card | None:
+    compared = [method for method in scenario.methods if method.improvement is not None]
+    if not compared:
+        return None
+    best = max(compared, key=_maximum)
+    baseline = scenario.get(BASELINE)
+    if best.improvement is None or baseline is None:
+        return None
+    ours, theirs = len(best.final_scores), len(baseline.final_scores)
+    name = method_name(best.method)
+    if best.improvement.low is None:
+        sentence = (
+            f"{name} and PPO with a single seed each: a difference between them may be luck. "
+            f"The paper averages {paper.SEEDS}."
+        )
+        return Card("How sure", "1 seed", sentence, warning=True)
+    sentence = (
+        f"The chance that a seed of {name} ends higher than one of PPO, 95 % interval "
+        f"{bounds(best.improvement, 2)}, from {ours} and {plural(theirs, 'seed')}."
+    )
+    if best.improvement.estimate == 1:
+        sentence = f"Each of the {plural(ours, 'seed')} of {name} ended higher than all {theirs} of PPO."
+    few = min(ours, theirs) < _FEW_SEEDS
+    if few:
+        sentence += " So few seeds cannot say how sure that is."
+    return Card("How sure", number(best.improvement.estimate, 2), sentence, best.method, warning=few)
+
+
+def _fit(scenario: ScenarioSummary) -> Card | None:
+    for method in scenario.methods:
+        if method.fit is not None and method.fit.true_pairs and method.fit.pairs:
+            return _ratios(scenario, method, method.fit)
+    return None
+
+
+def _ratios(scenario: ScenarioSummary, method: MethodSummary, fit: Fit) -> Card:
+    name = method_name(method.method)
+    known = [pair for pair in fit.pairs if pair.truth is not None]
+    if len(known) <= _FEW_PAIRS:
+        truths = listed([number(pair.truth, 2).rstrip("0").rstrip(".") for pair in known])
+        pairs = listed([pair_name(pair.name) for pair in known])
+        return Card(
+            f"Torque ratios that {name} learned",
+            " · ".join(number(pair.mean, 2) for pair in known),
+            f"For the actuator pairs {pairs} on {scenario.name}. The true ratios are {truths}.",
+            method.method,
+        )
+    error = sum(pair.error or 0.0 for pair in known) / len(known)
+    return Card(
+        f"Error of the action ratios that {name} learned",
+        number(error, 3),
+        f"Mean over {plural(len(known), 'actuator pair')} on {scenario.name}; "
+        f"the description as given is off by {number(fit.given_error, 3)}.",
+        method.method,
+    )
+
+
+def _incomplete(summary: Summary) -> Card | None:
+    methods = [method for scenario in summary.scenarios for method in scenario.methods]
+    counted = sum(len(method.runs) for method in methods)
+    missing = sum(len(method.missing) for method in methods) + len(summary.unreadable)
+    unfinished = sum(run.status != "done" for method in methods for run in method.runs)
+    if missing:
+        sentence = (
+            f"{plural(missing, 'run')} missing, failed or unfinished, and not in the averages; listed below."
+        )
+        return Card("Runs", f"{counted} of {counted + missing}", sentence, warning=True)
+    if unfinished:
+        return Card(
+            "Runs", str(counted), f"{unfinished} of them unfinished: these figures will change.", warning=True
+        )
+    return None

@@ -1,0 +1,177 @@
+"""The report as one HTML file that opens from disk: no server, no network, nothing beside it."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+from ambidex.envs import scenarios
+from ambidex.report import paper
+from ambidex.report.cards import cards
+from ambidex.report.charts import Chart, charts
+from ambidex.report.colours import COLOURS
+from ambidex.report.interactive import figure_json, plotly_script
+from ambidex.report.runs import Run
+from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_paper_order
+from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
+from ambidex.report.wording import listed, method_name, number, plural
+
+_BAND_OPACITY = (0.16, 0.24)
+
+
+def render(summary: Summary) -> str:
+    """The page's HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("ambidex.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    folder = resources.files("ambidex.report") / "templates"
+    return environment.get_template("page.html").render(
+        title=_title(summary),
+        lead=_lead(summary),
+        style=_colour_variables() + (folder / "page.css").read_text(encoding="utf-8"),
+        script=(folder / "page.js").read_text(encoding="utf-8"),
+        plotly=plotly_script(),
+        cards=cards(summary),
+        overall=overall_table(summary),
+        scenarios=[_section(scenario, summary.seed) for scenario in summary.scenarios],
+        unreadable=summary.unreadable,
+        provenance=_provenance(summary),
+        bootstrap_seed=summary.seed,
+    )
+
+
+def _title(summary: Summary) -> str:
+    methods = _methods(summary)
+    what = listed([method_name(method) for method in methods])
+    names = [scenario.name for scenario in summary.scenarios]
+    return f"{what} on {listed(names) if len(names) <= 3 else plural(len(names), 'scenario')}"
+
+
+def _lead(summary: Summary) -> str:
+    runs = _runs(summary)
+    seeds = sorted({len(method.runs) for scenario in summary.scenarios for method in scenario.methods})
+    planned = sorted({run.planned_steps or run.steps for run in runs})
+    each = str(seeds[0]) if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
+    length = (
+        f"{planned[-1]:,}" if len(planned) == 1 else f"{planned[0]:,} to {planned[-1]:,}" if planned else "no"
+    )
+    noun = "seed" if seeds == [1] else "seeds"
+    return f"{plural(len(runs), 'run')}: {each} {noun} per method and scenario, {length} training steps each."
+
+
+def _methods(summary: Summary) -> list[str]:
+    return in_paper_order({method.method for scenario in summary.scenarios for method in scenario.methods})
+
+
+def _runs(summary: Summary) -> list[Run]:
+    return [run for scenario in summary.scenarios for method in scenario.methods for run in method.runs]
+
+
+def _section(scenario: ScenarioSummary, seed: int) -> dict[str, Any]:
+    anchor = "".join(character if character.isalnum() else "-" for character in scenario.name)
+    drawn = {chart.key: _figure(chart, anchor) for chart in charts(scenario, seed=seed)}
+    fits = [_fit_section(scenario, method, drawn) for method in scenario.methods if method.fit is not None]
+    return {
+        "name": scenario.name,
+        "anchor": anchor,
+        "description": _description(scenario.name),
+        "methods": [_method_line(method) for method in scenario.methods],
+        "returns": drawn.get("return"),
+        "results": results_table(scenario),
+        "published": bool(scenario.published),
+        "scores": scores_table(scenario),
+        "symmetry": [
+            figure for key, figure in drawn.items() if key.startswith(("value-distance", "rejection"))
+        ],
+        "fits": fits,
+    }
+
+
+def _figure(chart: Chart, anchor: str) -> dict[str, str]:
+    return {
+        "id": f"{anchor}-{chart.key}",
+        "title": chart.title,
+        "caption": chart.caption,
+        "json": figure_json(chart),
+    }
+
+
+def _description(name: str) -> str:
+    try:
+        return scenarios.get(name).description
+    except (ValueError, OSError):
+        return ""
+
+
+def _method_line(method: MethodSummary) -> dict[str, Any]:
+    return {
+        "key": method.method,
+        "name": method_name(method.method),
+        "seeds": ", ".join(str(run.seed) for run in method.runs) or "none",
+        "steps": max((run.steps for run in method.runs), default=0),
+        "missing": [f"seed {seed}: {reason}" for seed, reason in method.missing.items()],
+        "notes": method.notes,
+    }
+
+
+def _fit_section(
+    scenario: ScenarioSummary, method: MethodSummary, drawn: dict[str, dict[str, str]]
+) -> dict[str, Any]:
+    wanted = ("targets", "target-error", "biases")
+    figures = [drawn[key] for key in (f"{kind}-{method.method}" for kind in wanted) if key in drawn]
+    fit = method.fit
+    error = ""
+    if fit is not None and fit.final_error is not None:
+        error = (
+            f"In the last five points the fitted ratios are off by {number(fit.final_error, 3)} on average; "
+            f"the description as given, by {number(fit.given_error, 3)}."
+        )
+        published = paper.target_error(scenario.name)
+        if published is not None:
+            error += f" The paper's: {published[1]}, from {published[0]}."
+    return {
+        "name": method_name(method.method),
+        "figures": figures,
+        "pairs": pairs_table(method),
+        "maps": maps_table(method),
+        "error": error,
+    }
+
+
+def _provenance(summary: Summary) -> dict[str, list[str]]:
+    """What ran, where and from which source, each distinct value once."""
+    runs = _runs(summary)
+    versions = [" ".join((name, str(version))) for run in runs for name, version in _items(run, "versions")]
+    hardware = [", ".join(str(value) for _, value in _items(run, "hardware")) for run in runs]
+    found = {
+        "Commit": [str(run.about.get("commit") or "not a source checkout") for run in runs],
+        "Versions": versions,
+        "Hardware": hardware,
+        "Commands": [str(run.about.get("command", "")) for run in runs],
+    }
+    return {name: [one for one in dict.fromkeys(values) if one] for name, values in found.items()}
+
+
+def _items(run: Run, part: str) -> list[tuple[str, Any]]:
+    return list((run.about.get(part) or {}).items())
+
+
+def _colour_variables() -> str:
+    """CSS variables of every colour and its band, for the light and the dark page."""
+
+    def block(theme: int) -> str:
+        lines = []
+        for name, pair in COLOURS.items():
+            red, green, blue = (int(pair[theme][place : place + 2], 16) for place in (1, 3, 5))
+            lines.append(f"--{name}: {pair[theme]};")
+            lines.append(f"--{name}-band: rgba({red}, {green}, {blue}, {_BAND_OPACITY[theme]});")
+        return " ".join(lines)
+
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {block(1)} }} }}"
+    return f":root {{ {block(0)} }}\n{dark}\n"

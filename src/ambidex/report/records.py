@@ -1,0 +1,59 @@
+"""The report's numbers as plain records, for CSV files and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ambidex.report import paper
+from ambidex.report.statistics import Interval
+from ambidex.report.summary import MethodSummary, Summary
+
+
+def results(summary: Summary) -> list[dict[str, Any]]:
+    """One record per scenario, method and source (ours or the paper's), named as in the paper's data."""
+    found = []
+    for scenario in summary.scenarios:
+        for method in scenario.methods:
+            place = {"scenario": scenario.name, "method": method.method}
+            found.append({**place, "source": "ours", "seeds": len(method.runs), **_numbers(method)})
+            if method.method in scenario.published:
+                published = asdict(scenario.published[method.method])
+                found.append({**place, "source": "paper", "seeds": paper.SEEDS, **published})
+    return found
+
+
+def _numbers(method: MethodSummary) -> dict[str, float | None]:
+    return {
+        **asdict(method.statistics),
+        **_interval("final_return_iqm", method.final),
+        **_interval("probability_over_ppo", method.improvement),
+        "target_error": method.fit.final_error if method.fit else None,
+    }
+
+
+def _interval(name: str, interval: Interval | None) -> dict[str, float | None]:
+    values = (interval.estimate, interval.low, interval.high) if interval else (None, None, None)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
+
+
+def ratios(summary: Summary) -> list[dict[str, Any]]:
+    """One record per pair of actuators whose ratio a method learned."""
+    return [
+        {"scenario": scenario.name, "method": method.method, "pair": pair.name}
+        | {"learned": pair.mean, "seeds": list(pair.seeds), "truth": pair.truth, "error": pair.error}
+        for scenario in summary.scenarios
+        for method in scenario.methods
+        if method.fit is not None
+        for pair in method.fit.pairs
+    ]
+
+
+def missing(summary: Summary) -> list[dict[str, Any]]:
+    """One record per seed that is not in the averages, with the reason."""
+    return [
+        {"scenario": scenario.name, "method": method.method, "seed": seed, "reason": reason}
+        for scenario in summary.scenarios
+        for method in scenario.methods
+        for seed, reason in method.missing.items()
+    ]

@@ -1,0 +1,219 @@
+"""Reading run directories as they are: complete, still running, failed, cut off in the middle of a line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ambidex.experiment import record
+from ambidex.report.statistics import Array
+from ambidex.symmetry import SymmetryGroup, load
+
+MetricKey = tuple[str, str, str]
+"""A metric's name, its transform (or "") and its element (or "")."""
+
+_NEVER_A_RUN = {"checkpoints", "tensorboard"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers over training steps, in order of the steps."""
+
+    steps: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, as far as its directory tells.
+
+    :param returns: the mean return of each evaluation, or None before the first one
+    :param metrics: the symmetry metrics by name, transform and element
+    :param truth: per transform the true multipliers and biases, or None where they are unknown
+    :param group: the symmetry description that was used, or None where there is none
+    """
+
+    directory: Path
+    scenario: str
+    method: str
+    seed: int
+    status: str
+    steps: int
+    planned_steps: int | None
+    config: dict[str, Any]
+    about: dict[str, Any]
+    returns: Series | None
+    metrics: dict[MetricKey, Series]
+    truth: dict[str, tuple[Array, Array]] | None
+    group: SymmetryGroup | None
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What was found in some directories.
+
+    :param runs: every run that could be read, by scenario, method and seed
+    :param unreadable: why a directory that should hold a run could not be read
+    :param planned: scenario, method and seed of each run that a sweep there announced
+    """
+
+    runs: list[Run]
+    unreadable: dict[Path, str] = field(default_factory=dict)
+    planned: set[tuple[str, str, int]] = field(default_factory=set)
+
+
+def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
+    """Every run in the directories and below them.
+
+    A metric file that is missing or breaks off costs what it held; a run that cannot be read at all is listed
+    with the reason, and the others are read.
+
+    :param directories: run directories, or directories that hold run directories at any depth
+    """
+    found: dict[Path, None] = {}
+    planned: set[tuple[str, str, int]] = set()
+    for directory in map(Path, directories):
+        if not directory.is_dir():
+            raise ValueError(
+                f"{directory} is not a directory; give one that `ambidex train` or `sweep` wrote"
+            )
+        found |= dict.fromkeys(path.resolve() for path in _run_directories(directory))
+        planned |= _planned(directory / "sweep.json")
+    runs, unreadable = [], {}
+    for path in found:
+        try:
+            runs.append(_read_run(path))
+        except (ValueError, OSError) as error:
+            unreadable[path] = str(error)
+    if not runs:
+        reasons = "; ".join(f"{path}: {reason}" for path, reason in unreadable.items())
+        raise ValueError(
+            reasons or "no run.json found; give a directory that `ambidex train` or `sweep` wrote"
+        )
+    runs.sort(key=lambda run: (run.scenario, run.method, run.seed))
+    _refuse_twins(runs)
+    return Runs(runs, unreadable, planned)
+
+
+def _run_directories(directory: Path) -> Iterator[Path]:
+    if (directory / "run.json").is_file():
+        yield directory
+        return
+    for child in sorted(directory.iterdir()):
+        if child.is_dir() and child.name not in _NEVER_A_RUN and not child.name.startswith("."):
+            yield from _run_directories(child)
+
+
+def _refuse_twins(runs: list[Run]) -> None:
+    seen: dict[tuple[str, str, int], Run] = {}
+    for run in runs:
+        twin = seen.setdefault((run.scenario, run.method, run.seed), run)
+        if twin is not run:
+            raise ValueError(
+                f"{twin.directory} and {run.directory} are both {run.scenario}, {run.method}, "
+                f"seed {run.seed}; an average would count it twice: leave one out or report them on two pages"
+            )
+
+
+def _planned(path: Path) -> set[tuple[str, str, int]]:
+    """The grid that a sweep announced; empty where there is none."""
+    try:
+        sweep = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            (str(scenario), str(method), int(seed))
+            for scenario in sweep["scenarios"]
+            for method in sweep["methods"]
+            for seed in sweep["seeds"]
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+
+
+def _read_run(directory: Path) -> Run:
+    about = record.read(directory)
+    config = about.get("config") or {}
+    scenario = config.get("scenario") or config.get("env")
+    if not scenario or not config.get("method") or not isinstance(config.get("seed"), int):
+        raise ValueError(f"{directory}/run.json does not name its scenario, method and seed")
+    return Run(
+        directory=directory,
+        scenario=str(scenario),
+        method=str(config["method"]),
+        seed=config["seed"],
+        status=str(about.get("status", "running")),
+        steps=int(about.get("steps") or 0),
+        planned_steps=config.get("steps"),
+        config=config,
+        about=about,
+        returns=_read_returns(directory / "evaluations.csv"),
+        metrics=_read_metrics(directory / "symmetry.csv"),
+        truth=_read_truth(directory / "truth.json"),
+        group=_read_group(directory / "symmetry.yaml"),
+    )
+
+
+def _read_returns(path: Path) -> Series | None:
+    episodes: dict[int, dict[int, float]] = {}
+    for step, episode, value in _rows(path, ("steps", "episode", "return")):
+        episodes.setdefault(int(step), {})[int(episode)] = float(value)
+    if not episodes:
+        return None
+    most = max(map(len, episodes.values()))
+    whole = sorted(step for step, values in episodes.items() if len(values) == most)
+    means = [np.mean(list(episodes[step].values())) for step in whole]
+    return Series(np.array(whole, float), np.array(means))
+
+
+def _read_metrics(path: Path) -> dict[MetricKey, Series]:
+    points: dict[MetricKey, dict[float, float]] = {}
+    for steps, metric, transform, element, value in _rows(
+        path, ("steps", "metric", "transform", "element", "value")
+    ):
+        if value and math.isfinite(float(value)):
+            points.setdefault((metric, transform, element), {})[float(steps)] = float(value)
+    return {
+        key: Series(np.array(sorted(values)), np.array([values[step] for step in sorted(values)]))
+        for key, values in points.items()
+    }
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The columns of a CSV file's whole lines; a last line without its end was being written."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return
+    lines = csv.reader(text[: text.rfind("\n") + 1].splitlines())
+    header = next(lines, [])
+    missing = [column for column in columns if column not in header]
+    if missing:
+        if header:
+            raise ValueError(f"{path} lacks the column {missing[0]!r}")
+        return
+    places = [header.index(column) for column in columns]
+    for line in lines:
+        if len(line) == len(header):
+            yield tuple(line[place] for place in places)
+
+
+def _read_truth(path: Path) -> dict[str, tuple[Array, Array]] | None:
+    try:
+        maps = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        return None
+    return {
+        name: (np.asarray(map_["multipliers"], float), np.asarray(map_["biases"], float))
+        for name, map_ in maps.items()
+    } or None
+
+
+def _read_group(path: Path) -> SymmetryGroup | None:
+    return load(path) if path.is_file() else None

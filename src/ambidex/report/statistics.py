@@ -1,0 +1,159 @@
+"""The paper's statistics of a curve, and the field's of a set of scores; pure functions on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+WINDOW = 5
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive points of a curve: their mean, population standard deviation and midpoint."""
+
+    mean: float
+    deviation: float
+    step: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its confidence interval; no interval where there is a single score."""
+
+    estimate: float
+    low: float | None = None
+    high: float | None = None
+
+
+def best_window(steps: npt.ArrayLike, values: npt.ArrayLike, window: int = WINDOW) -> Window:
+    """The window with the highest mean, the first of equals (tab:stats_A1, Maximum Return).
+
+    A curve shorter than the window is one window.
+    """
+    x, y = _curve(steps, values)
+    width = min(window, len(y))
+    means = np.lib.stride_tricks.sliding_window_view(y, width).mean(axis=1)
+    return _window(x, y, int(np.argmax(means)), width)
+
+
+def last_window(steps: npt.ArrayLike, values: npt.ArrayLike, window: int = WINDOW) -> Window:
+    """The window at the end of the curve (tab:stats_A1, Value Distance, last 5pt window)."""
+    x, y = _curve(steps, values)
+    width = min(window, len(y))
+    return _window(x, y, len(y) - width, width)
+
+
+def first_step_within(
+    steps: npt.ArrayLike, values: npt.ArrayLike, maximum: float, share: float = 0.1
+) -> float | None:
+    """The first step whose value is at most a share of the maximum below it, or None.
+
+    For a positive maximum mu this is the paper's "return >= 0.9 mu"; a negative one would be out of reach
+    under that wording, so the margin is taken from its absolute value.
+    """
+    x, y = _curve(steps, values)
+    reached = np.flatnonzero(y >= maximum - share * abs(maximum))
+    return float(x[reached[0]]) if reached.size else None
+
+
+def interquartile_mean(scores: npt.ArrayLike, axis: int = -1) -> Array:
+    """The mean of the scores without the lowest and the highest quarter (rounded down)."""
+    ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=axis)
+    count = ordered.shape[axis]
+    cut = count // 4
+    kept = np.take(ordered, range(cut, count - cut), axis=axis)
+    return np.asarray(kept.mean(axis=axis))
+
+
+def probability_of_improvement(scores: npt.ArrayLike, baseline: npt.ArrayLike) -> float:
+    """How often a score drawn from the first set beats one from the second; a tie counts half."""
+    return float(_wins(np.asarray(scores, float)[None], np.asarray(baseline, float)[None])[0])
+
+
+def interquartile_mean_interval(
+    strata: Sequence[npt.ArrayLike],
+    generator: np.random.Generator,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """The interquartile mean of all scores, with a bootstrap that resamples within each stratum.
+
+    :param strata: the seeds' scores, one array per scenario
+    """
+    arrays = [np.asarray(scores, dtype=np.float64) for scores in strata]
+    estimate = float(interquartile_mean(np.concatenate(arrays)))
+    if max(map(len, arrays)) < 2:
+        return Interval(estimate)
+    drawn = [_resample(scores, generator, resamples) for scores in arrays]
+    low, high = _percentiles(interquartile_mean(np.concatenate(drawn, axis=1)), confidence)
+    return Interval(estimate, float(low), float(high))
+
+
+def improvement_interval(
+    strata: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]],
+    generator: np.random.Generator,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> Interval:
+    """The probability of improvement, the mean over the scenarios, with a stratified bootstrap.
+
+    :param strata: per scenario, the seeds' scores and the baseline's
+    """
+    pairs = [(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)) for a, b in strata]
+    estimate = float(np.mean([probability_of_improvement(a, b) for a, b in pairs]))
+    if max(max(len(a), len(b)) for a, b in pairs) < 2:
+        return Interval(estimate)
+    drawn = [_wins(_resample(a, generator, resamples), _resample(b, generator, resamples)) for a, b in pairs]
+    low, high = _percentiles(np.mean(drawn, axis=0), confidence)
+    return Interval(estimate, float(low), float(high))
+
+
+def mean_curve_interval(
+    curves: npt.ArrayLike,
+    generator: np.random.Generator,
+    resamples: int = RESAMPLES,
+    confidence: float = CONFIDENCE,
+) -> tuple[Array, Array] | None:
+    """The bootstrap interval, point by point, of the mean of curves (seeds x points); None for one seed."""
+    values = np.asarray(curves, dtype=np.float64)
+    seeds = len(values)
+    if seeds < 2:
+        return None
+    weights = generator.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples) / seeds
+    low, high = _percentiles(weights @ values, confidence)
+    return low, high
+
+
+def _curve(steps: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Array, Array]:
+    x, y = np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
+        raise ValueError(f"a curve is as many values as steps, at least one; got {x.shape} and {y.shape}")
+    return x, y
+
+
+def _window(steps: Array, values: Array, start: int, width: int) -> Window:
+    inside = slice(start, start + width)
+    return Window(float(values[inside].mean()), float(values[inside].std()), float(np.median(steps[inside])))
+
+
+def _resample(scores: Array, generator: np.random.Generator, resamples: int) -> Array:
+    return scores[generator.integers(0, len(scores), size=(resamples, len(scores)))]
+
+
+def _wins(scores: Array, baseline: Array) -> Array:
+    above = scores[:, :, None] > baseline[:, None, :]
+    equal = scores[:, :, None] == baseline[:, None, :]
+    return np.asarray((above + 0.5 * equal).mean(axis=(1, 2)))
+
+
+def _percentiles(drawn: Array, confidence: float) -> Array:
+    tail = 50 * (1 - confidence)
+    return np.asarray(np.percentile(drawn, [tail, 100 - tail], axis=0))
