@@ -1,0 +1,83 @@
+"""Plain policies: Stable-Baselines3's MLP actor-critic with a Gaussian on CPU, seen as lists of layers.
+
+Most robots are trained with exactly this policy. Knowing that it is nothing more lets the roll-out and the
+update skip what a general policy needs: feature extractors, distribution objects, autograd.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.distributions import DiagGaussianDistribution
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
+from torch import Tensor, nn
+
+Activation = Literal["relu", "tanh"]
+ACTIVATIONS: dict[type[nn.Module], Activation] = {nn.ReLU: "relu", nn.Tanh: "tanh"}
+
+
+@dataclass(frozen=True)
+class PlainMlp:
+    """The parameters of a plain policy, the same tensors that the policy holds.
+
+    :param actor: weight (out, in) and bias (out) of each layer from the observation to the mean action
+    :param critic: the same from the observation to the value
+    :param activation: between layers
+    :param log_std: one per action element
+    """
+
+    actor: list[tuple[Tensor, Tensor]]
+    critic: list[tuple[Tensor, Tensor]]
+    activation: Activation
+    log_std: Tensor
+
+    @classmethod
+    def of(cls, policy: Any) -> PlainMlp:
+        """The layers of a policy to which `why_not_plain` does not object."""
+        actor, critic = _networks(policy)
+        between = [module for module in (*actor, *critic) if not isinstance(module, nn.Linear)]
+        return cls(
+            actor=[(module.weight, module.bias) for module in actor if isinstance(module, nn.Linear)],
+            critic=[(module.weight, module.bias) for module in critic if isinstance(module, nn.Linear)],
+            activation=ACTIVATIONS[type(between[0])] if between else "relu",
+            log_std=policy.log_std,
+        )
+
+
+def why_not_plain(policy: Any) -> str | None:
+    """Why the shortcuts for plain policies do not hold for this one, in words; None if they do."""
+    if type(policy) is not ActorCriticPolicy:
+        return f"the policy is a {type(policy).__name__}, not Stable-Baselines3's ActorCriticPolicy itself"
+    if policy.use_sde:
+        return "the policy uses state-dependent exploration"
+    if type(policy.action_dist) is not DiagGaussianDistribution:
+        return f"the action distribution is a {type(policy.action_dist).__name__}, not a diagonal Gaussian"
+    if not isinstance(policy.observation_space, spaces.Box):
+        return f"the observations are a {type(policy.observation_space).__name__}, not a Box"
+    if policy.normalize_images and is_image_space(policy.observation_space):
+        return "the observations are images"
+    extractors = policy.features_extractor_class, type(policy.mlp_extractor)
+    if extractors != (FlattenExtractor, MlpExtractor):
+        return "the policy has a feature extractor of its own"
+    if policy.device.type != "cpu":
+        return f"the policy is on {policy.device}, not on the CPU"
+    if not all(parameter.requires_grad for parameter in policy.parameters()):
+        return "some of the policy's parameters are frozen"
+    dtypes = {parameter.dtype for parameter in policy.parameters()}
+    if len(dtypes) > 1 or not dtypes <= {torch.float32, torch.float64}:
+        return f"the policy's parameters are of type {', '.join(map(str, dtypes))}"
+    between = {type(module) for network in _networks(policy) for module in network} - {nn.Linear}
+    if len(between) > 1 or not between <= set(ACTIVATIONS):
+        names = ", ".join(sorted(kind.__name__ for kind in between))
+        return f"the hidden layers are followed by {names}, not by ReLU or Tanh"
+    return None
+
+
+def _networks(policy: ActorCriticPolicy) -> tuple[list[nn.Module], list[nn.Module]]:
+    extractor = policy.mlp_extractor
+    return [*extractor.policy_net, policy.action_net], [*extractor.value_net, policy.value_net]
