@@ -36,7 +36,7 @@ def training_environment(config: RunConfig) -> VecEnv:
     if _environment_id(config) == _TRIANGLE:
         from ambidex.envs.triangle import TriangleVecEnv
 
-        return TriangleVecEnv(count, scenario=config.scenario, seed=config.seed)
+        return TriangleVecEnv(count, scenario=config.scenario or "triangle", seed=config.seed)
     return DummyVecEnv([lambda: Monitor(_make(config)) for _ in range(count)])
 
 
@@ -121,17 +121,17 @@ def _loss(config: RunConfig, group: SymmetryGroup | None) -> Any:
     h = config.hyperparameters
     if config.method == "ppo" or group is None:
         return None
-    weights = {"policy_weight": h.policy_weight, "value_weight": h.value_weight}
     if config.method == "msl":
-        return MSL(**weights)
+        return MSL(policy_weight=h.policy_weight, value_weight=h.value_weight)
     if config.method == "psl":
-        return PSL(**weights)
+        return PSL(policy_weight=h.policy_weight, value_weight=h.value_weight)
     dead_zone = {
         symmetry.name: h.dead_zone_rotations if symmetry.kind == "rotation" else h.dead_zone_reflections
         for symmetry in group
     }
     return ASL(
-        **weights,
+        policy_weight=h.policy_weight,
+        value_weight=h.value_weight,
         max_shift=h.max_shift,
         dead_zone=dead_zone,
         value_gate=h.value_gate,

@@ -15,6 +15,7 @@ from ambidex.experiment.checkpoint import Checkpoint
 from ambidex.experiment.config import RunConfig
 from ambidex.experiment.evaluate import mean_return, run_episodes
 from ambidex.experiment.files import write_arrays, write_json
+from ambidex.experiment.measure import Metric, value_distances
 from ambidex.experiment.metrics import COLUMNS, MetricFiles
 from ambidex.experiment.progress import Reporter
 from ambidex.symmetry import SymmetryGroup
@@ -22,8 +23,8 @@ from ambidex.symmetry import SymmetryGroup
 _LOGGED = {
     "policy_loss": "train/policy_gradient_loss",
     "value_loss": "train/value_loss",
-    "symmetry_policy_loss": "train/symmetry_policy_loss",
-    "symmetry_value_loss": "train/symmetry_value_loss",
+    "symmetry_policy_loss": "symmetry/policy_loss",
+    "symmetry_value_loss": "symmetry/value_loss",
     "approx_kl": "train/approx_kl",
     "clip_fraction": "train/clip_fraction",
     "explained_variance": "train/explained_variance",
@@ -41,9 +42,11 @@ class Training:
 
     def __init__(self, config: RunConfig, group: SymmetryGroup | None, reporter: Reporter) -> None:
         self.config = config
+        self.group = group
         self.reporter = reporter
         self.iteration = 0
         self.best: float | None = None
+        self.measured: list[Metric] = []
         self.seconds = dict.fromkeys(COLUMNS["timings.csv"][1:], 0.0)
         self.env = build.training_environment(config)
         self.evaluation_env = build.evaluation_environment(config)
@@ -92,7 +95,8 @@ class Training:
 
     def _iterate(self) -> None:
         self._timed("rollout", self._roll_out)
-        self._timed("update", self._update)
+        self._timed("logging", self._measure)
+        self._timed("update", self.model.train)
         self.iteration += 1
         self._timed("logging", self._log)
         is_due = self.iteration % self.config.evaluation_every == 0
@@ -111,8 +115,12 @@ class Training:
         model.collect_rollouts(self.env, self.callback, model.rollout_buffer, model.n_steps)
         model._update_current_progress_remaining(model.num_timesteps, self.config.steps)
 
-    def _update(self) -> None:
-        self.model.train()
+    def _measure(self) -> None:
+        """A symmetry loss measures its own; for plain PPO it is done here, before the update."""
+        is_due = (self.iteration + 1) % self.config.metrics_every == 0
+        self.measured = []
+        if is_due and self.config.method == "ppo" and self.group is not None:
+            self.measured = value_distances(self.model, self.group)
 
     def _log(self) -> None:
         values = {name: float(value) for name, value in self.model.logger.name_to_value.items()}
@@ -127,9 +135,9 @@ class Training:
             values |= {"rollout/ep_rew_mean": episode_return, "rollout/ep_len_mean": length}
         self.metrics.add_scalars(self.steps, values)
         if self.iteration % self.config.metrics_every == 0:
-            measured = self.model.symmetry_metrics()
+            measured = self.measured + self.model.symmetry_metrics()
             self.metrics.add("symmetry.csv", [(self.iteration, self.steps, *entry) for entry in measured])
-            scalars = {"/".join(["symmetry", *filter(None, names)]): value for *names, value in measured}
+            scalars = {"/".join(["symmetry", *filter(None, names)]): value for *names, value in self.measured}
             self.metrics.add_scalars(self.steps, scalars)
         self.reporter.update(steps=self.steps, episode_return=episode_return, best=self.best)
 
@@ -137,6 +145,7 @@ class Training:
         def act(observation: Any) -> np.ndarray:
             return self.model.predict(observation, deterministic=True)[0]
 
+        self._tell_age()
         episodes = run_episodes(act, self.evaluation_env, self.config.evaluation_episodes)
         rows = [
             (self.iteration, self.steps, number, episode.goal, episode.total, episode.length)
@@ -148,6 +157,11 @@ class Training:
         if self.best is None or mean > self.best:
             self.best = mean
             self._write_policy("best")
+
+    def _tell_age(self) -> None:
+        """Where a robot changes over its training life, evaluate it as old as it is."""
+        if hasattr(self.evaluation_env.unwrapped, "training_steps"):
+            self.evaluation_env.unwrapped.training_steps = self.env.get_attr("training_steps")[0]
 
     def _checkpoint(self) -> None:
         arrays, state = snapshot.capture(self.model)
