@@ -101,11 +101,7 @@ class Body:
             axis = None if given is None else tuple(map(float, geometry.direction(given)))
         except ValueError as error:
             raise ValueError(f"{where}: {error}") from None
-        limits = spec.get("limits")
-        if limits is not None:
-            if not isinstance(limits, list) or len(limits) != 2 or not limits[0] < limits[1]:
-                raise ValueError(f"{where}: limits are [lowest, highest], got {limits!r}")
-            limits = (float(limits[0]), float(limits[1]))
+        limits = read_limits(where, spec.get("limits"))
         self.joints[name] = Joint(name, limb, axis, "slide" in spec, limits)
 
     def _check_places(self) -> None:
@@ -279,6 +275,17 @@ class Body:
                 f"{target.name!r} has the axis {_tuple(target.axis)}; correct the axes"
             )
         return 1.0 if along > 0 else -1.0
+
+
+def read_limits(where: str, value: Any) -> tuple[float, float] | None:
+    """``[lowest, highest]``, or None where nothing is given."""
+    if value is None:
+        return None
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(n, int | float) for n in value):
+        lowest, highest = value
+        if lowest < highest:
+            return (float(lowest), float(highest))
+    raise ValueError(f"{where}: limits are [lowest, highest], got {value!r}")
 
 
 def _entries(where: str, value: Any) -> list[tuple[str, Any]]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ambidex.symmetry.body import Body, Motion
+from ambidex.symmetry.body import Body, Motion, read_limits
 from ambidex.symmetry.quantities import (
     ANGLES,
     Clock,
@@ -24,7 +24,8 @@ from ambidex.symmetry.quantities import (
 from ambidex.symmetry.wording import check_keys
 
 Key = tuple[str, str | None, int]
-OPTIONS = ("of", "history", "newest", "unsigned")
+OPTIONS = ("of", "history", "newest")
+JOINT_OPTIONS = ("unsigned", "limits")
 
 
 @dataclass(frozen=True)
@@ -103,15 +104,16 @@ def _read_list(where: str, items: Any, body: Body) -> list[Block]:
 def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
     kinds = (*_QUANTITIES, "joint", "contact")
     spec = {spec: None} if isinstance(spec, str) else spec
-    check_keys(where, spec, (*kinds, *OPTIONS))
+    check_keys(where, spec, (*kinds, *OPTIONS, *JOINT_OPTIONS))
     given = [key for key in spec if key in kinds]
     if len(given) != 1:
         raise ValueError(f"{where}: give one kind among {', '.join(kinds)}")
     kind, value, of = given[0], spec[given[0]], spec.get("of")
-    if "unsigned" in spec and kind != "joint":
-        raise ValueError(f"{where}: unsigned belongs to joint values only")
+    if kind != "joint" and any(option in spec for option in JOINT_OPTIONS):
+        raise ValueError(f"{where}: {' and '.join(JOINT_OPTIONS)} belong to joint values only")
     if kind == "joint":
-        quantity: Quantity = JointValue(bool(spec.get("unsigned", False)))
+        limits = read_limits(where, spec.get("limits"))
+        quantity: Quantity = JointValue(bool(spec.get("unsigned", False)), limits)
         names = [name] if value is None else value if isinstance(value, list) else [value]
         owners = body.select(where, of, "joints")
         blocks = [Block(str(each), quantity, owner) for owner in owners for each in names]

@@ -45,9 +45,13 @@ def save(group: SymmetryGroup, path: str | Path) -> None:
     content["transforms"] = {element.name: _entry_of(element, group.layout) for element in group}
     if group.is_closed:
         content["group"] = True
-    path = Path(path)
+    write_text(Path(path), _to_text(content))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(_to_text(content), encoding="utf-8")
+    temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
 
 

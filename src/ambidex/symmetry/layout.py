@@ -97,29 +97,27 @@ class Layout:
     @cached_property
     def actuators(self) -> tuple[Actuator, ...]:
         """For each action element that drives a joint, what the description says about that joint."""
-        groups = (
-            self.observation_blocks
-            if isinstance(self.observation_blocks, dict)
-            else {None: self.observation_blocks}
-        )
-        places = {key: _starts(blocks) for key, blocks in groups.items()}
+        blocks = self.observation_blocks
+        groups: Mapping[Any, list[Block]] = blocks if isinstance(blocks, dict) else {None: blocks}
         actuators = []
         elements = [block for block in self.action_blocks for _ in range(block.size)]
-        for name, block in zip(self.action_names, elements, strict=bool(elements)):
+        for name, block in zip(self.action_names, elements, strict=not self.choices):
             joint = self.body.joints.get(block.owner or "")
             if joint is None:
                 continue
             position = ("position", joint.name, 0)
-            key = next((key for key, starts in places.items() if position in starts), next(iter(places)))
-            starts = places[key]
+            holding = (key for key, group in groups.items() if position in _starts(group))
+            key = next(holding, next(iter(groups)))
+            starts = _starts(groups[key])
+            quantities = {block.key: block.quantity for block in groups[key]}
             actuators.append(
                 Actuator(
                     name,
                     joint.name,
                     starts.get(position),
                     starts.get(("velocity", joint.name, 0)),
-                    starts.get(("contact", joint.limb, 0)),
-                    joint.limits,
+                    None if joint.limb is None else starts.get(("contact", joint.limb, 0)),
+                    joint.limits or getattr(quantities.get(position), "limits", None),
                     key,
                 )
             )

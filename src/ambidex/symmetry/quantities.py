@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -98,9 +98,11 @@ class JointValue:
     """A position, velocity, torque or command of one joint.
 
     :param unsigned: whether it keeps its sign where the joint's turns (a temperature, the cosine of an angle)
+    :param limits: its lowest and highest value, if declared
     """
 
     unsigned: bool = False
+    limits: tuple[float, float] | None = field(default=None, compare=False)
 
     @property
     def labels(self) -> tuple[str, ...]:
