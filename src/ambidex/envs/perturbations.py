@@ -15,8 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator
 
-from ambidex.symmetry import IndexMap
-
 if TYPE_CHECKING:
     from ambidex.symmetry import SymmetryGroup
 
@@ -62,6 +60,8 @@ class Conditions:
         true multiplier is ``k_i gain_j / gain_i``. None where the actuators' ranges differ or the body or the
         ground is not symmetric: there no linear map is true.
         """
+        from ambidex.symmetry import IndexMap  # not needed to list scenarios, which starts fast
+
         body_is_ideal = self.tilt is None and self.foot_masses == [None] * 4
         if not body_is_ideal or np.ptp(self.ranges) > 0 or self.saturation < self.ranges.min():
             return None
@@ -123,14 +123,14 @@ class ActionMultipliers(Perturbation):
     """Each action element is multiplied on its way to the actuator (the paper's A2 and A3).
 
     :param multipliers: one for each actuator
-    :param range: what the product is clipped to. ``1``: all motors stay equivalent, and the policy's range is
-        ``1 / multipliers``. ``"multipliers"``: a weakly driven motor is also a weak one
+    :param range: what the product is clipped to. ``"unchanged"``: all motors stay equivalent, and the range
+        of the actions becomes ``1 / multipliers``. ``"multipliers"``: a weakly driven motor is a weak motor
     :param saturation: the largest product that the motors follow; the electricity cost still counts all of it
     """
 
     kind: Literal["action_multipliers"] = "action_multipliers"
     multipliers: tuple[float, ...] = Field(min_length=1)
-    range: float | Literal["multipliers"] = 1.0
+    range: Literal["unchanged", "multipliers"] = "unchanged"
     saturation: float | None = Field(None, gt=0)
 
     @field_validator("multipliers")
@@ -149,9 +149,8 @@ class ActionMultipliers(Perturbation):
             )
         multipliers = np.array(self.multipliers)
         conditions.gains = conditions.gains * multipliers
-        conditions.ranges = (
-            multipliers if self.range == "multipliers" else np.full_like(multipliers, self.range)
-        )
+        if self.range == "multipliers":
+            conditions.ranges = conditions.ranges * multipliers
         if self.saturation is not None:
             conditions.saturation = self.saturation
 

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import ambidex.symmetry
+from ambidex.envs import scenarios
+from ambidex.envs.perturbations import ActionMultipliers, FootMasses, Tilt
+from ambidex.envs.scenarios import Scenario
+
+ALL, ODD, EVEN, HALF = tuple(range(8)), (1, 3, 5, 7), (0, 2, 4, 6), (0, 1, 2, 3)
+A2 = [0.65, 0.75, 0.85, 0.95, 1.05, 1.15, 1.25, 1.35]
+A3 = [0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7]
+
+# The paper's tables of evaluation scenarios: training goals, evaluation goals, mandatory progress.
+GOALS = {
+    "A1.1": (ALL, ALL, False),
+    "A1.2": ((0, 1), ALL, False),
+    "A2.1": (ALL, ALL, False),
+    "A2.2": (ALL, ALL, False),
+    "A3.1": (ALL, ALL, False),
+    "A3.2": (ALL, ALL, False),
+    "A4.1": (ALL, ALL, True),
+    "A4.2": (ODD, ODD, True),
+    "A4.3": (EVEN, EVEN, True),
+    "A4.4": (ALL, ALL, True),
+    "A4.5": (ODD, ODD, True),
+    "A4.6": (EVEN, EVEN, True),
+    "A5.1": (HALF, ALL, True),
+    "A5.2": (HALF, ALL, True),
+    "A6.1": (ALL, ALL, True),
+    "A6.2": (ODD, ODD, True),
+    "A6.3": (EVEN, EVEN, True),
+    "A6.4": (ALL, ALL, True),
+    "A6.5": (ODD, ODD, True),
+    "A6.6": (EVEN, EVEN, True),
+}
+VARIANTS = {"A2.2-authors", "A3.2-authors", "A2.1-reversed", "A3.1-reversed"}
+
+
+def test_the_papers_scenarios_and_their_variants_are_there():
+    found = {name for name in scenarios.names() if scenarios.get(name).env == "ambidex/Ant-v0"}
+    assert found == set(GOALS) | VARIANTS
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_goals_are_those_of_the_papers_tables(name):
+    scenario = scenarios.get(name)
+    found = (scenario.train_goals, scenario.evaluation_goals, scenario.must_progress)
+    assert found == GOALS[name]
+
+
+def expected_perturbations(name):
+    family, number = name.split("-")[0].split(".")
+    if family in ("A2", "A3"):
+        multipliers = A2 if family == "A2" else A3
+        multipliers = multipliers[::-1] if name.endswith("reversed") else multipliers
+        return [
+            ActionMultipliers(
+                multipliers=multipliers,
+                range="multipliers" if number == "2" else "unchanged",
+                saturation=1.0 if name.endswith("authors") else None,
+            )
+        ]
+    if family in ("A4", "A5"):
+        neighbours = (40.0, 20.0, None, None)
+        opposite = (40.0, None, 20.0, None)
+        first_kind = number in "123" if family == "A4" else number == "1"
+        return [FootMasses(masses=neighbours if first_kind else opposite)]
+    if family == "A6":
+        return [Tilt(degrees=5.0, goal=0 if number in "123" else 1)]
+    return []
+
+
+@pytest.mark.parametrize("name", [*GOALS, *VARIANTS])
+def test_perturbations_are_those_of_the_papers_tables(name):
+    assert list(scenarios.get(name).perturbations) == expected_perturbations(name)
+
+
+@pytest.mark.parametrize("name", scenarios.names())
+def test_every_scenario_has_words_and_a_symmetry_that_loads(name):
+    scenario = scenarios.get(name)
+    assert len(scenario.description) > 30
+    assert len(ambidex.symmetry.load(scenario.symmetry)) > 0
+
+
+def test_an_unknown_name_is_refused_with_a_suggestion():
+    with pytest.raises(ValueError, match=r"no scenario is called 'A7\.1'; did you mean 'A[0-9]\.1'"):
+        scenarios.get("A7.1")
+
+
+MINE = """
+limping:
+  env: ambidex/Ant-v0
+  symmetry: ant
+  description: Joint 3 wears out, then foot 0 gets a load.
+  train_goals: [1, 3]
+  perturbations:
+    - {kind: wear, actuators: [3], schedule: [[0, 1.0], [500000, 0.6]]}
+    - {kind: sudden_change, step: 1000000, change: {kind: foot_masses, masses: [40, null, null, null]}}
+"""
+
+
+def test_a_user_writes_a_scenario_in_a_few_lines(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(MINE)
+    scenario = scenarios.get(str(path))
+    assert scenario.name == "limping"
+    assert scenario.train_goals == (1, 3)
+    assert scenario.evaluation_goals == ALL
+    assert [perturbation.kind for perturbation in scenario.perturbations] == ["wear", "sudden_change"]
+    assert Scenario(**scenario.model_dump()) == scenario
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: {}\n", r"mine.yaml: scenario 'a', env: Field required"),
+        (MINE.replace("train_goals", "goals"), r"scenario 'limping', goals: Extra inputs"),
+        (MINE.replace("[1, 3]", "[1, 9]"), r"scenario 'limping', train_goals.1: .*less than or equal to 7"),
+        (MINE.replace("kind: wear", "kind: tear"), r"perturbations.0: .*no perturbation of kind 'tear'"),
+        (MINE + MINE.replace("limping", "other"), r"expected one scenario, found 2: limping, other"),
+        ("- 1\n", "maps each scenario's name to its fields"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place(tmp_path, text, message):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        scenarios.get(str(path))
+
+
+def command(*arguments):
+    script = "import sys; from ambidex.cli import main; sys.argv = ['ambidex', *sys.argv[1:]]; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def test_the_command_lists_every_scenario():
+    listed = command("scenarios")
+    assert all(name in listed for name in scenarios.names())
+    found = json.loads(command("scenarios", "--json"))
+    assert [entry["name"] for entry in found] == scenarios.names()
+    assert found[scenarios.names().index("A6.4")]["perturbations"] == [
+        {"kind": "tilt", "degrees": 5.0, "goal": 1}
+    ]
+
+
+def test_listing_imports_no_simulator_and_no_torch():
+    script = "import sys, ambidex.envs.scenarios as s; s.names(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert not {"pybullet", "mujoco", "torch", "matplotlib"} & set(done.stdout.split())
