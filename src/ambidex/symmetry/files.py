@@ -16,7 +16,7 @@ from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout import SECTIONS, Layout
-from ambidex.symmetry.tables import read_symmetry, table_of, tables_findings
+from ambidex.symmetry.tables import check_tables, read_symmetry, table_of, tables_findings
 from ambidex.symmetry.transform import Symmetry
 from ambidex.symmetry.wording import check_keys, suggestion
 
@@ -90,6 +90,11 @@ class ParsedDescription:
 
     @classmethod
     def from_content(cls, where: str, content: Any) -> ParsedDescription:
+        if isinstance(content, list):
+            raise ValueError(
+                "a description has sections, not list items; for a file in the format of the paper's "
+                "authors use ambidex.symmetry.interop.read_paper_file"
+            )
         check_keys("description", content, KEYS)
         layout = None
         if "observations" in content or "actions" in content:
@@ -200,6 +205,7 @@ def _read_entries(section: str, given: Any, layout: Layout | None) -> dict[str, 
             for side in ("observation", "action"):
                 if side not in entry:
                     raise ValueError(f"{where}: the {side} table is missing; add {side}: {{indices: ...}}")
+            check_tables(name, entry)
         else:
             check_keys(where, entry, (*BY_NAME, "observation", "action"))
             if layout is None:

@@ -17,20 +17,23 @@ from ambidex.symmetry.wording import check_keys
 TABLE_KEYS = ("indices", "multipliers", "matrix", "choices")
 
 
+def check_tables(name: str, entry: Mapping[str, Any]) -> None:
+    """Refuse what is no table at all: missing or unknown keys, or something else than lists."""
+    for side in ("observation", "action"):
+        for label, table in _by_key(side, entry[side]):
+            _check_table(name, label, table)
+
+
 def tables_findings(name: str, entry: Mapping[str, Any]) -> list[Finding]:
-    """Everything wrong with the tables of one transform, each table on its own."""
+    """Everything wrong with the numbers in the tables of one transform, each table on its own."""
     found: list[Finding] = []
     for side in ("observation", "action"):
         for label, table in _by_key(side, entry[side]):
-            if isinstance(table, Mapping) and "matrix" not in table:
-                found += _index_findings(name, label, table)
+            if "matrix" not in table:
+                indices = table["indices"]
+                multipliers = table.get("multipliers", [1] * len(indices))
+                found += table_findings(name, label, indices, multipliers)
     return found
-
-
-def _index_findings(name: str, side: str, table: Mapping[str, Any]) -> list[Finding]:
-    _check_table(name, side, table)
-    indices = table["indices"]
-    return table_findings(name, side, indices, table.get("multipliers", [1] * len(indices)))
 
 
 def read_symmetry(name: str, entry: Mapping[str, Any]) -> Symmetry:
@@ -97,7 +100,6 @@ def _check_table(name: str, side: str, table: Any) -> None:
 
 
 def _read_map(name: str, side: str, table: Any) -> LinearMap:
-    _check_table(name, side, table)
     if "matrix" in table:
         return MatrixMap(table["matrix"], transform=name, side=side)
     if "choices" in table:
