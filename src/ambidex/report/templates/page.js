@@ -9,7 +9,7 @@ async function loadPlotly() {
   document.head.append(script);
 }
 
-// Every "var(--name)" in a figure becomes the value that the style sheet gives it on this page, now.
+// Every CSS variable in a figure becomes the value that the style sheet gives it on this page, now.
 function resolve(value, style) {
   if (Array.isArray(value)) return value.map((one) => resolve(one, style));
   if (value && typeof value === "object") {

@@ -1,0 +1,65 @@
+"""The figure files: their formats, their colours, and that the same runs give the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from ambidex.report import load_runs, summarise, write_figures
+from ambidex.report.charts import charts
+from ambidex.report.colours import METHOD_COLOURS
+
+from .conftest import WriteRun
+
+KEYS = ["return", "value-distance", "rejection-asl", "targets-asl", "target-error-asl"]
+
+
+def test_each_figure_as_png_and_svg(study: Path, tmp_path: Path) -> None:
+    written = write_figures([study], tmp_path / "figures")
+    assert [path.name for path in written] == [
+        f"triangle-rust-{key}.{e}" for key in KEYS for e in ("png", "svg")
+    ]
+    for path in written:
+        content = path.read_bytes()
+        if path.suffix == ".png":
+            assert content.startswith(b"\x89PNG")
+        else:
+            assert ElementTree.fromstring(content).tag.endswith("svg")
+
+
+def test_the_papers_colours_and_the_dotted_baseline(study: Path, tmp_path: Path) -> None:
+    written = write_figures([study], tmp_path / "figures")
+    paths = [e for e in ElementTree.parse(written[1]).iter() if e.tag.endswith("path")]
+    styles = [path.get("style", "") for path in paths]
+    ppo, asl = METHOD_COLOURS["ppo"][0], METHOD_COLOURS["asl"][0]
+    assert any(f"stroke: {ppo}" in style and "stroke-dasharray" in style for style in styles)
+    assert any(f"stroke: {asl}" in style and "stroke-dasharray" not in style for style in styles)
+
+
+@pytest.mark.parametrize(("method", "channel"), [("psl", 0), ("msl", 1), ("asl", 2)])
+def test_psl_is_red_msl_green_asl_blue(method: str, channel: int) -> None:
+    for colour in METHOD_COLOURS[method]:
+        channels = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+        assert max(channels) == channels[channel]
+
+
+def test_the_same_runs_give_the_same_bytes(study: Path, tmp_path: Path) -> None:
+    first, second = (write_figures([study], tmp_path / name) for name in ("one", "two"))
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_lines_and_references(study: Path) -> None:
+    found = {chart.key: chart for chart in charts(summarise(load_runs([study])).scenarios[0])}
+    assert list(found) == KEYS
+    targets = found["targets-asl"]
+    truths = [line.y[0] for line in targets.lines if line.reference]
+    assert truths == pytest.approx([2, 3, 1.5])
+    assert [line.label for line in found["return"].lines] == ["PPO", "ASL"]
+    assert all(line.band is not None for line in found["return"].lines)
+
+
+def test_one_seed_and_one_evaluation_can_be_drawn(tmp_path: Path, write_run: WriteRun) -> None:
+    write_run(tmp_path / "run", returns={100: [1.0]})
+    assert len(write_figures([tmp_path / "run"], tmp_path / "figures")) == 2
