@@ -80,7 +80,7 @@ def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
     """All epochs of one iteration; see `ambidex.learn.prepared` for what it computes."""
     policy = model.policy
     optimizer = policy.optimizer
-    log = _Log(len(prepared.names))
+    log = Log(len(prepared.names))
     stopped = False
     for _ in range(model.n_epochs):
         log.begin_epoch()
@@ -231,7 +231,7 @@ def refuse_non_finite(terms: Terms, minibatch: Minibatch, prepared: Prepared) ->
     raise NonFiniteLoss("the sum of the losses is not finite; the parameters were left as they are")
 
 
-class _Log:
+class Log:
     """Collects what an update reports, without waiting for the device at each minibatch."""
 
     def __init__(self, transforms: int) -> None:
