@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
+
+if TYPE_CHECKING:
+    from ambidex.experiment.stored import Which
 
 Act = Callable[[Any], np.ndarray]
 
@@ -41,11 +45,36 @@ def _episode(act: Act, env: gym.Env) -> Episode:
     return Episode(None if goal is None else int(goal), total, length)
 
 
+def evaluate(directory: Path, *, which: Which = "best", episodes: int | None = None) -> list[Episode]:
+    """Evaluation episodes of the policy in a run directory.
+
+    :param episodes: how many; as many as at each evaluation of the run by default
+    """
+    from ambidex.experiment import stored
+
+    policy = stored.load(directory, which)
+    try:
+        return run_episodes(policy.act, policy.env, episodes or policy.config.evaluation_episodes)
+    finally:
+        policy.env.close()
+
+
+def summary(episodes: Sequence[Episode]) -> list[dict[str, Any]]:
+    """A row for each goal and, with goal None, one for all of them."""
+    goals = sorted({episode.goal for episode in episodes if episode.goal is not None})
+    parts = [(goal, [episode for episode in episodes if episode.goal == goal]) for goal in goals]
+    return [
+        {
+            "goal": goal,
+            "episodes": len(part),
+            "mean_return": mean_return(part),
+            "lowest_return": min(episode.total for episode in part),
+            "highest_return": max(episode.total for episode in part),
+            "mean_length": float(np.mean([episode.length for episode in part])),
+        }
+        for goal, part in [*parts, (None, list(episodes))]
+    ]
+
+
 def mean_return(episodes: Sequence[Episode]) -> float:
     return float(np.mean([episode.total for episode in episodes]))
-
-
-def by_goal(episodes: Sequence[Episode]) -> dict[int | None, list[Episode]]:
-    """The episodes of each goal, in the order of the goals."""
-    goals = sorted({episode.goal for episode in episodes}, key=lambda goal: -1 if goal is None else goal)
-    return {goal: [episode for episode in episodes if episode.goal == goal] for goal in goals}

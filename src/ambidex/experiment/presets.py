@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from ambidex.experiment.config import METHODS, Method, RunConfig, merge, parse
+from ambidex.experiment.config import METHODS, RunConfig, merge, parse
 
 _DISABLED = "disabled"
 
@@ -24,14 +24,21 @@ def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> 
     :param options: further values; those that are None are left to the file and the preset
     """
     values = _read_file(file) if file is not None else {}
+    values |= read_assignments(assignments)
+    values |= {key: value for key, value in options.items() if value is not None}
+    scenario = values.pop("scenario", None)
+    return resolve(scenario, values.pop("method", "asl"), values)
+
+
+def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
+    """``["gamma=0.9", "net_arch=[64, 64]"]`` as values by name."""
+    values = {}
     for assignment in assignments:
         key, separator, value = assignment.partition("=")
         if not separator:
             raise ValueError(f"{assignment!r} is not of the form key=value, such as learning_rate=1e-4")
         values[key.strip()] = yaml.safe_load(value)
-    values |= {key: value for key, value in options.items() if value is not None}
-    scenario = values.pop("scenario", None)
-    return resolve(scenario, values.pop("method", "asl"), values)
+    return values
 
 
 def _read_file(path: Path) -> dict[str, Any]:
@@ -44,7 +51,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     return values
 
 
-def resolve(scenario: str | None, method: Method, overrides: Mapping[str, Any]) -> RunConfig:
+def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> RunConfig:
     """The preset of a scenario and method with ``overrides`` on top, checked.
 
     :param scenario: its name; None for a Gymnasium id, which ``overrides`` then holds as ``env``
@@ -58,7 +65,7 @@ def resolve(scenario: str | None, method: Method, overrides: Mapping[str, Any]) 
     return parse(RunConfig, merge(base, overrides))
 
 
-def _preset(scenario: str | None, method: Method) -> dict[str, Any]:
+def _preset(scenario: str | None, method: str) -> dict[str, Any]:
     if scenario is None:
         return {}
     ours = _package_presets().get(scenario)
@@ -67,7 +74,7 @@ def _preset(scenario: str | None, method: Method) -> dict[str, Any]:
     return _from_paper(scenario, method)
 
 
-def _from_paper(scenario: str, method: Method) -> dict[str, Any]:
+def _from_paper(scenario: str, method: str) -> dict[str, Any]:
     """A row of the paper's table; variants such as ``A2.2-authors`` share the row of ``A2.2``."""
     row = _paper_table().get(scenario.partition("-")[0])
     if row is None:

@@ -1,0 +1,152 @@
+"""Many runs: a grid of scenarios, methods and seeds, each brought to its end once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ambidex.experiment import record
+from ambidex.experiment.config import RunConfig
+from ambidex.experiment.files import write_json
+from ambidex.experiment.presets import resolve
+
+FORMAT = 1
+Engine = Literal["local", "ray"]
+_POLL_SECONDS = 0.2
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """One point of the grid and where it is kept."""
+
+    config: RunConfig
+    directory: Path
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run of the grid ended in this call: done now, done before, or failed and why."""
+
+    run: PlannedRun
+    state: Literal["done", "skipped", "failed"]
+    message: str | None = None
+
+
+Listener = Callable[[Outcome], None]
+
+
+def plan(
+    scenarios: Sequence[str],
+    methods: Sequence[str],
+    seeds: Iterable[int],
+    out: Path,
+    overrides: Mapping[str, Any],
+) -> list[PlannedRun]:
+    """The grid, seed by seed, so that every scenario and method has results early."""
+    runs = []
+    for seed in seeds:
+        for scenario in scenarios:
+            for method in methods:
+                config = resolve(scenario, method, {**overrides, "seed": seed})
+                runs.append(PlannedRun(config, out / config.directory))
+    return runs
+
+
+def sweep(
+    runs: Sequence[PlannedRun],
+    out: Path,
+    *,
+    engine: Engine = "local",
+    jobs: int | None = None,
+    listener: Listener = lambda outcome: None,
+) -> list[Outcome]:
+    """Bring every run to its end: skip what is done, resume what is not, report what fails.
+
+    :param runs: the grid of `plan`
+    :param out: where `sweep.json` announces the grid
+    :param engine: ``"local"`` processes, or ``"ray"`` tasks on a machine or a cluster
+    :param jobs: runs at once; one per core by default (Ray knows its own cores)
+    :param listener: told of each run as it ends
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    _announce(runs, out)
+    outcomes = [Outcome(run, "skipped") for run in runs if _is_done(run)]
+    for outcome in outcomes:
+        listener(outcome)
+    left = [run for run in runs if not _is_done(run)]
+    if engine == "ray":
+        from ambidex.experiment.sweep_ray import run_with_ray
+
+        return outcomes + run_with_ray(left, listener)
+    return outcomes + _run_locally(left, jobs or os.cpu_count() or 1, listener)
+
+
+def _is_done(run: PlannedRun) -> bool:
+    """Whether this very run is done; another one in its place is an error."""
+    if not (run.directory / "run.json").exists():
+        return False
+    if record.read_config(run.directory) != run.config:
+        raise ValueError(f"{run.directory} holds a run with other settings; choose another directory")
+    return bool(record.read(run.directory)["status"] == "done")
+
+
+def _announce(runs: Sequence[PlannedRun], out: Path) -> None:
+    """Write the grid; a grid that was announced before stays in it."""
+    path = out / "sweep.json"
+    entries = {str(run.directory.relative_to(out)): run.config.model_dump(mode="json") for run in runs}
+    if path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        entries = {entry["directory"]: entry["config"] for entry in before["runs"]} | entries
+    announced: dict[str, Any] = {"format": FORMAT}
+    for name, key in {"scenarios": "scenario", "methods": "method", "seeds": "seed"}.items():
+        announced[name] = list(dict.fromkeys(config[key] for config in entries.values()))
+    announced["runs"] = [{"directory": place, "config": config} for place, config in entries.items()]
+    write_json(path, announced)
+
+
+def _run_locally(runs: Sequence[PlannedRun], jobs: int, listener: Listener) -> list[Outcome]:
+    """A process of its own for each run, so that one that dies takes no other with it."""
+    outcomes: list[Outcome] = []
+    waiting = list(reversed(runs))
+    active: dict[subprocess.Popen[bytes], PlannedRun] = {}
+    try:
+        while waiting or active:
+            while waiting and len(active) < jobs:
+                run = waiting.pop()
+                active[_start(run)] = run
+            for process in [process for process in active if process.poll() is not None]:
+                outcome = _outcome(active.pop(process), process.returncode)
+                outcomes.append(outcome)
+                listener(outcome)
+            time.sleep(_POLL_SECONDS)
+    finally:
+        for process in active:
+            process.terminate()
+        for process in active:
+            process.wait()
+    return outcomes
+
+
+def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
+    run.directory.mkdir(parents=True, exist_ok=True)
+    arguments = [run.config.model_dump_json(), str(run.directory)]
+    command = [sys.executable, "-m", "ambidex.experiment.worker", *arguments]
+    with (run.directory / "worker.log").open("ab") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | _ONE_THREAD)
+
+
+def _outcome(run: PlannedRun, code: int) -> Outcome:
+    if code == 0:
+        return Outcome(run, "done")
+    if code < 0:
+        return Outcome(run, "failed", f"killed by signal {-code}; run the same sweep again to resume it")
+    lines = (run.directory / "worker.log").read_text(errors="replace").strip().splitlines()
+    return Outcome(run, "failed", lines[-1] if lines else f"exit status {code}")
