@@ -89,6 +89,33 @@ def lint(
         raise typer.Exit(CHECK_FAILED)
 
 
+@app.command()
+def describe(
+    description: Annotated[str, typer.Argument(help="A YAML file, or a name of the catalog such as ant.")],
+    figure: Annotated[Path | None, typer.Option(help="Also draw the maps into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a description's transforms do to which joint, in words, as JSON or as a figure.
+
+    Example: ambidex describe ant --figure ant.png
+    """
+    from ambidex.symmetry import load
+    from ambidex.symmetry.describe import describe as in_words
+    from ambidex.symmetry.describe import description_data
+
+    group = load(description)
+    if as_json:
+        import json
+
+        print(json.dumps(description_data(group), indent=2))
+    else:
+        print(in_words(group))
+    if figure is not None:
+        from ambidex.symmetry.figure import save_figure
+
+        save_figure(group, figure)
+
+
 @app.command(name="scenarios")
 def list_scenarios(as_json: AsJson = False) -> None:
     """List the scenarios of the benchmark, each in words.
