@@ -12,14 +12,13 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 
-from ambidex.learn import generic
+from ambidex.learn import fast, generic
 from ambidex.learn.action_maps import ActionMap
 from ambidex.learn.methods import LossChoice
-from ambidex.learn.plain_mlp import why_not_plain
 from ambidex.learn.prepare import Preparation
 from ambidex.learn.prepared import Statistics
 from ambidex.learn.protocol import Metric
@@ -77,10 +76,17 @@ class SymmetricPPO(PPO):
         if losses:
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self.symmetries)
-        if self.fast is True and (reason := why_not_plain(self.policy)):
+        if self.fast is True and (reason := fast.supports(self)):
             raise ValueError(f"fast=True: {reason}; use fast=None")
         if self._preparation is None:  # a loaded model brings its own
             self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples)
+
+    @classmethod
+    def load(cls, *args: Any, **kwargs: Any) -> Self:
+        """As Stable-Baselines3's; new symmetries or losses start their fit and history anew."""
+        if kwargs.keys() & {"symmetries", "loss", "symmetry_samples"}:
+            kwargs["_preparation"] = None
+        return super().load(*args, **kwargs)
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
         super().set_env(env, force_reset)
@@ -92,13 +98,27 @@ class SymmetricPPO(PPO):
         return self._preparation is not None and bool(self._preparation.names)
 
     @property
+    def _takes_own_update(self) -> bool:
+        return self._symmetric or self._takes_fast_path
+
+    @property
     def _takes_fast_path(self) -> bool:
         wanted = self._symmetric if self.fast is None else self.fast
-        return wanted and why_not_plain(self.policy) is None
+        return wanted and fast.supports(self) is None
 
-    def learn(self, *args: Any, **kwargs: Any) -> Self:
-        with _one_thread(self.device.type == "cpu" and (self._symmetric or self._takes_fast_path)):
-            return super().learn(*args, **kwargs)
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 1,
+        tb_log_name: str = "SymmetricPPO",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        with _one_thread(self.device.type == "cpu" and self._takes_own_update):
+            return super().learn(
+                total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
+            )
 
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
@@ -109,7 +129,7 @@ class SymmetricPPO(PPO):
 
     def train(self) -> None:
         """Fit, then for each minibatch: stack, forward, losses, step."""
-        if not (self._symmetric or self._takes_fast_path):
+        if not self._takes_own_update:
             super().train()
             return
         assert self._preparation is not None
@@ -119,11 +139,12 @@ class SymmetricPPO(PPO):
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         prepared = self._preparation.prepare(self.policy, self.rollout_buffer, clip_range, clip_range_vf)
         self.policy.set_training_mode(True)
-        statistics = generic.update(self, prepared)
+        update = fast.update if self._takes_fast_path else generic.update
+        statistics = update(self, prepared)
         self._n_updates += statistics.epochs
         self._gate_metrics = [
-            ("value_gate_ratio", name, "", float(ratio))
-            for name, ratio in zip(prepared.names, statistics.value_gate_ratio, strict=True)
+            ("value_gate_ratio", prepared.names[j], "", float(statistics.value_gate_ratio[j]))
+            for j in ([] if prepared.gates is None else (~prepared.gates.always).nonzero().flatten().tolist())
         ]
         self._record(statistics, clip_range, clip_range_vf)
 
@@ -169,8 +190,9 @@ class SymmetricPPO(PPO):
             record("symmetry/policy_loss", statistics.symmetry_policy_loss)
             record("symmetry/value_loss", statistics.symmetry_value_loss)
         for metric, transform, element, value in self.symmetry_metrics():
-            name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
-            record(name, value, exclude="stdout")
+            if metric not in ("map_m", "map_b"):  # these follow from the targets, and there are many
+                name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
+                record(name, value, exclude="stdout")
 
 
 @contextmanager

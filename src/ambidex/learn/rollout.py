@@ -91,7 +91,7 @@ def collect_rollouts(
         obs: Array = model._last_obs  # type: ignore[assignment]
         noise.normal_()
         actions = (actor(obs) + deviation * std).reshape(-1, *low.shape)
-        clipped_actions = np.minimum(np.maximum(actions, low), high)
+        clipped_actions = np.minimum(np.maximum(actions, low), high).astype(low.dtype, copy=False)
         state_values = critic(obs)
         log_densities = log_density_at_mean - 0.5 * (deviation * deviation).sum(axis=1)
         obs_tensor, values, log_probs = map(torch.from_numpy, (obs, state_values, log_densities))

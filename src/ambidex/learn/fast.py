@@ -1,0 +1,296 @@
+"""The update for plain MLP policies on the CPU: `ambidex.learn.generic` without autograd.
+
+The same minibatches, terms, log and errors as the generic update, and the same parameters up to rounding.
+What differs is where the time goes: the constants of an epoch are gathered once, the networks' passes are
+written out as matrix products into standing buffers, and all gradients lie in one flat buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+from stable_baselines3.common.buffers import RolloutBuffer
+from torch import Tensor
+
+from ambidex.learn import fast_losses, losses
+from ambidex.learn.fast_mlp import FastMlp
+from ambidex.learn.flat_adam import FlatAdam, flattened, why_not_flat
+from ambidex.learn.gates import value_gate
+from ambidex.learn.generic import Log, Minibatch, Terms, refuse_non_finite
+from ambidex.learn.plain_mlp import PlainMlp, why_not_plain
+from ambidex.learn.prepared import Prepared, Statistics, draw_epoch
+
+if TYPE_CHECKING:
+    from ambidex.learn.ppo import SymmetricPPO
+
+
+def supports(model: SymmetricPPO) -> str | None:
+    """Why the fast update and roll-out cannot serve this model, in words; None if they can."""
+    if type(model.rollout_buffer) is not RolloutBuffer:
+        return f"the roll-out buffer is a {type(model.rollout_buffer).__name__}, not a RolloutBuffer"
+    return why_not_plain(model.policy) or why_not_flat(model.policy.optimizer)
+
+
+@torch.no_grad()
+def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
+    """All epochs of one iteration; see `ambidex.learn.prepared` for what it computes."""
+    log = Log(len(prepared.names))
+    with flattened(model.policy.optimizer) as adam:  # type: ignore[arg-type]
+        networks = Networks(model, prepared, adam)
+        for _ in range(model.n_epochs):
+            log.begin_epoch()
+            for part in epoch(prepared, model.batch_size):
+                terms = networks.gradients(part)
+                loss = terms.total(model.ent_coef, model.vf_coef)
+                log.add(terms, loss, part.drawn, prepared.clip_range)
+                if not torch.isfinite(loss):
+                    refuse_non_finite(terms, part.drawn, prepared)
+                if model.target_kl is not None and log.approx_kl > 1.5 * model.target_kl:
+                    return log.statistics(stopped=True)
+                adam.step(model.max_grad_norm)
+    return log.statistics(stopped=False)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A minibatch of an epoch whose constants lie in the order of that epoch.
+
+    :param constants: of the epoch: of its T states in order, with the K images that each takes along
+    :param span: the B states of this minibatch
+    :param drawn: which states and images these are
+    """
+
+    constants: Prepared
+    span: slice
+    drawn: Minibatch
+
+    def samples(self, constants: Tensor) -> Tensor:
+        """(T, ...) as (B, ...)."""
+        return constants[self.span]
+
+    def transforms(self, constants: Tensor) -> Tensor:
+        """(N, ...), or (T, K, ...) where images are drawn, in a form that multiplies with (B, K, ...)."""
+        return constants if self.drawn.images is None else constants[self.span]
+
+
+def epoch(prepared: Prepared, size: int) -> Iterator[Part]:
+    """The minibatches of one epoch, from constants that are gathered once."""
+    order, images = draw_epoch(prepared)
+    constants = in_order(prepared, Minibatch(order, images))
+    for start in range(0, prepared.size, size):
+        span = slice(start, start + size)
+        yield Part(constants, span, Minibatch(order[span], None if images is None else images[span]))
+
+
+def in_order(prepared: Prepared, drawn: Minibatch) -> Prepared:
+    """The constants of the drawn states and images: (T, ...) in their order, (T, N, ...) as (T, K, ...)."""
+    samples, transforms = drawn.samples, drawn.transforms
+    gates, msl, psl, asl = prepared.gates, prepared.msl, prepared.psl, prepared.asl
+    observations = drawn.observations(prepared.observations)
+    assert isinstance(observations, Tensor)
+    return replace(
+        prepared,
+        observations=observations.flatten(2),
+        actions=prepared.actions[drawn.rows],
+        old_log_probs=prepared.old_log_probs[drawn.rows],
+        old_values=prepared.old_values[drawn.rows],
+        advantages=prepared.advantages[drawn.rows],
+        returns=prepared.returns[drawn.rows],
+        value_weights=transforms(prepared.value_weights),
+        gates=gates
+        and replace(
+            gates,
+            dead_zone=samples(gates.dead_zone),
+            slopes=transforms(gates.slopes),
+            bends=transforms(gates.bends),
+            always=transforms(gates.always),
+        ),
+        msl=msl
+        and replace(
+            msl,
+            weights=transforms(msl.weights),
+            original_weights=None if msl.original_weights is None else transforms(msl.original_weights),
+        ),
+        psl=psl
+        and replace(
+            psl,
+            weights=transforms(psl.weights),
+            targets=samples(psl.targets),
+            old_log_probs=samples(psl.old_log_probs),
+            ceilings=samples(psl.ceilings),
+        ),
+        asl=asl
+        and replace(
+            asl,
+            weights=transforms(asl.weights),
+            function_weights=transforms(asl.function_weights),
+            symmetric_means=samples(asl.symmetric_means),
+            lower=samples(asl.lower),
+            upper=samples(asl.upper),
+        ),
+    )
+
+
+class Networks:
+    """Actor and critic on the flat buffer: from the constants of a minibatch to all gradients."""
+
+    def __init__(self, model: SymmetricPPO, prepared: Prepared, adam: FlatAdam) -> None:
+        policy = PlainMlp.of(model.policy)
+        parameters, gradients = adam.parameters, adam.gradients
+        by_part = {parameters[original]: gradient for original, gradient in gradients.items()}
+        actor = [(parameters[weight], parameters[bias]) for weight, bias in policy.actor]
+        critic = [(parameters[weight], parameters[bias]) for weight, bias in policy.critic]
+        images = len(prepared.names) if prepared.samples is None else prepared.samples
+        rows = min(model.batch_size, prepared.size) * (1 + images)
+        self._actor = FastMlp(actor, by_part, policy.activation, rows)
+        self._critic = FastMlp(critic, by_part, policy.activation, rows)
+        self._log_std = parameters[policy.log_std]
+        self._log_std_gradient = gradients[policy.log_std]
+        self._ent_coef, self._vf_coef = model.ent_coef, model.vf_coef
+        self._normalize_advantage = model.normalize_advantage
+
+    def gradients(self, part: Part) -> Terms:
+        """Write the gradient of the loss into the flat buffer, and return the loss in its terms."""
+        constants = part.constants
+        assert isinstance(constants.observations, Tensor)
+        observations = part.samples(constants.observations)
+        size, rows_each, _ = observations.shape
+        rows = observations.flatten(0, 1)
+
+        values = self._critic.forward(rows).view(size, rows_each)
+        value_gradient = torch.empty_like(values)
+        squares, by_values = fast_losses.clipped_value_loss(
+            values[:, 0],
+            part.samples(constants.old_values),
+            part.samples(constants.returns),
+            constants.clip_range_vf,
+        )
+        torch.mul(by_values, self._vf_coef / size, out=value_gradient[:, 0])
+        gate, blocked = symmetry_gate(part, values)
+        squares_of_images, by_images = fast_losses.value_loss(
+            values[:, 1:], part.samples(constants.returns)[:, None]
+        )
+        weights = part.transforms(constants.value_weights) * gate
+        symmetry_value = weights * squares_of_images
+        torch.mul(weights, by_images / size, out=value_gradient[:, 1:])
+        self._critic.backward(value_gradient.view(-1, 1))
+
+        outputs = self._actor.forward(rows).view(size, rows_each, -1)
+        mean_gradient = torch.zeros_like(outputs)
+        log_prob, by_means, by_log_std = fast_losses.gaussian_log_prob(
+            part.samples(constants.actions), outputs[:, 0], self._log_std
+        )
+        log_ratio = log_prob - part.samples(constants.old_log_probs)
+        advantages = self._advantages(part.samples(constants.advantages))
+        surrogate, by_log_prob = fast_losses.clipped_surrogate(log_ratio, advantages, constants.clip_range)
+        by_log_prob = (by_log_prob / size)[:, None]
+        torch.mul(by_log_prob, by_means, out=mean_gradient[:, 0])
+        torch.sum(by_log_prob * by_log_std, dim=0, out=self._log_std_gradient)
+        self._log_std_gradient.sub_(self._ent_coef)
+        symmetry_policy = self._symmetry_policy(part, outputs, gate, mean_gradient)
+        self._actor.backward(mean_gradient.view(len(rows), -1))
+
+        return Terms(
+            policy=surrogate.mean(),
+            value=squares.mean(),
+            entropy=-(self._log_std + 0.5 + losses.HALF_LOG_TWO_PI).sum(),
+            symmetry_policy=symmetry_policy,
+            symmetry_value=symmetry_value,
+            blocked=blocked,
+            log_ratio=log_ratio,
+        )
+
+    def _advantages(self, advantages: Tensor) -> Tensor:
+        if not self._normalize_advantage or len(advantages) == 1:
+            return advantages
+        return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+    def _symmetry_policy(self, part: Part, outputs: Tensor, gate: Tensor, mean_gradient: Tensor) -> Tensor:
+        """The weighted policy terms of the images (B, K); their gradients are added where they belong.
+
+        :param outputs: (B, 1 + K, n) the means of s and its images
+        :param gate: (B, K)
+        :param mean_gradient: (B, 1 + K, n) the gradient by the means
+        """
+        constants = part.constants
+        means, images = outputs[:, 0], outputs[:, 1:]
+        by_means, by_images = mean_gradient[:, 0], mean_gradient[:, 1:]
+        terms = torch.zeros_like(gate)
+        if not constants.names:
+            return terms
+        size = len(means)
+        transformed = part.drawn.images_of(
+            torch.addmm(constants.action_bias, means, constants.action_matrix).view(size, -1, means.shape[1])
+        )
+
+        if (asl := constants.asl) is not None:
+            targets = losses.adaptive_target(transformed, part.samples(asl.lower), part.samples(asl.upper))
+            precisions = part.transforms(asl.function_weights) / (2 * torch.exp(2 * self._log_std))
+            loss, slope = fast_losses.adaptive_loss(
+                images, part.samples(asl.symmetric_means), targets, precisions
+            )
+            weights = part.transforms(asl.weights) * gate
+            terms += weights * loss
+            by_images += (weights / size)[..., None] * slope
+        if (psl := constants.psl) is not None:
+            loss, slope, slope_of_log_std = fast_losses.proximal_loss(
+                part.samples(psl.targets),
+                images,
+                self._log_std,
+                part.samples(psl.old_log_probs),
+                part.samples(psl.ceilings),
+            )
+            weights = part.transforms(psl.weights) * gate
+            terms += weights * loss
+            shares = (weights / size)[..., None]
+            by_images += shares * slope
+            self._log_std_gradient += (shares * slope_of_log_std).sum(dim=(0, 1))
+        if (msl := constants.msl) is not None:
+            loss, slope = fast_losses.mirror_loss(transformed, images)
+            weights = part.transforms(msl.weights) * gate
+            terms += weights * loss
+            slope *= (weights / size)[..., None]
+            by_images -= slope
+            by_means += by_all_maps(slope, part.drawn.images, constants.action_matrix)
+            if msl.original_weights is not None:
+                matrices = part.drawn.transforms(by_transform(constants.action_matrix))
+                turned = (images[:, :, None, :] @ matrices).squeeze(-2)
+                loss, slope = fast_losses.mirror_loss(turned, means[:, None])
+                weights = part.transforms(msl.original_weights) * gate
+                terms += weights * loss
+                slope *= (weights / size)[..., None]
+                by_means -= slope.sum(dim=1)
+                by_images += (slope[:, :, None, :] @ matrices.transpose(-1, -2)).squeeze(-2)
+        return terms
+
+
+def by_all_maps(slopes: Tensor, images: Tensor | None, action_matrix: Tensor) -> Tensor:
+    """The gradient by mu(s), (B, n), from that by g_j(mu(s)), (B, K, n)."""
+    if images is not None:
+        size, _, actions = slopes.shape
+        everywhere = slopes.new_zeros(size, action_matrix.shape[1] // actions, actions)
+        slopes = everywhere.scatter_(1, images[..., None].expand_as(slopes), slopes)
+    return slopes.flatten(1) @ action_matrix.t()
+
+
+def by_transform(action_matrix: Tensor) -> Tensor:
+    """(n, N n) as (N, n, n): ``mu @ matrix`` is g_j(mu) without its bias."""
+    actions = len(action_matrix)
+    return action_matrix.view(actions, -1, actions).transpose(0, 1)
+
+
+def symmetry_gate(part: Part, values: Tensor) -> tuple[Tensor, Tensor]:
+    """gate = psi phi of each image (B, K), and which the value gate blocked; 1 and 0 without ASL.
+
+    :param values: (B, 1 + K) V(s) and V(f(s))
+    """
+    images = values[:, 1:]
+    gates = part.constants.gates
+    if gates is None:
+        return torch.ones_like(images), torch.zeros_like(images)
+    slopes, bends = part.transforms(gates.slopes), part.transforms(gates.bends)
+    opened = value_gate(values[:, :1], images, slopes, bends) | part.transforms(gates.always)
+    return part.samples(gates.dead_zone) * opened, (~opened).to(values.dtype)

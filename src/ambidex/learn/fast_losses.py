@@ -1,0 +1,78 @@
+"""The losses of a minibatch with their derivatives by what the networks put out, by hand.
+
+Each function returns values first, then derivatives of the same leading shape; means over the minibatch and
+weights are the caller's. The values come from `ambidex.learn.losses` wherever that has them.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ambidex.learn import losses
+
+
+def clipped_surrogate(log_ratio: Tensor, advantages: Tensor, clip_range: float) -> tuple[Tensor, Tensor]:
+    """-L^C of PPO, and its derivative by log pi(a | s).
+
+    :param log_ratio: (B,) log pi(a | s) - log pi_old(a | s)
+    :param advantages: (B,)
+    :param clip_range: epsilon
+    """
+    ratio = torch.exp(log_ratio)  # eq:ppo_ratio
+    unclipped = advantages * ratio
+    clipped = advantages * torch.clamp(ratio, 1 - clip_range, 1 + clip_range)
+    loss = -torch.minimum(unclipped, clipped)  # eq:lclip
+    return loss, torch.where(unclipped <= clipped, loss, 0.0)
+
+
+def clipped_value_loss(
+    values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float | None
+) -> tuple[Tensor, Tensor]:
+    """PPO's squared error of V(s), and its derivative by V(s).
+
+    :param clip_range: how far the prediction may move from ``old_values``; None for no limit
+    """
+    if clip_range is None:
+        error = values - returns
+        return error.square(), 2 * error
+    moved = values - old_values
+    error = old_values + torch.clamp(moved, -clip_range, clip_range) - returns
+    return error.square(), torch.where(moved.abs() <= clip_range, 2 * error, 0.0)
+
+
+def gaussian_log_prob(actions: Tensor, means: Tensor, log_std: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log pi(a), and its derivatives by the means and, for each sample, by the log-std."""
+    std = torch.exp(log_std)
+    standardised = (actions - means) / std
+    squares = standardised.square()
+    log_prob = -0.5 * squares.sum(dim=-1) - (log_std + losses.HALF_LOG_TWO_PI).sum()
+    return log_prob, standardised / std, squares - 1
+
+
+def adaptive_loss(
+    means: Tensor, old_means: Tensor, targets: Tensor, precisions: Tensor
+) -> tuple[Tensor, Tensor]:
+    """L_pi of ASL before its gates, and its derivative by mu(f(s))."""
+    loss = losses.adaptive_loss(means, old_means, targets, precisions)
+    return loss, (2 * loss)[..., None] * precisions * (targets - means)
+
+
+def proximal_loss(
+    targets: Tensor, means: Tensor, log_std: Tensor, old_log_probs: Tensor, ceilings: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """L_pi of PSL, and its derivatives by mu(f(s)) and, for each sample, by the log-std."""
+    log_probs, by_means, by_log_std = gaussian_log_prob(targets, means, log_std)
+    loss = losses.proximal_loss(log_probs, old_log_probs, ceilings)
+    by_log_probs = torch.where(log_probs < ceilings, loss, 0.0)[..., None]
+    return loss, by_log_probs * by_means, by_log_probs * by_log_std
+
+
+def mirror_loss(transformed: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+    """L_pi of MSL, and its derivative by ``transformed``; that by ``other`` is its negative."""
+    return losses.mirror_loss(transformed, other), (transformed - other) * (2 / other.shape[-1])
+
+
+def value_loss(symmetric_values: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
+    """L_V before gates, and its derivative by V(f(s))."""
+    return losses.value_loss(symmetric_values, returns), 2 * (symmetric_values - returns)
