@@ -19,6 +19,8 @@ _HOME = {
     "PSL": "ambidex.learn",
     "ASL": "ambidex.learn",
     "PairwiseFit": "ambidex.learn",
+    "CalibratedFit": "ambidex.learn",
+    "calibrate": "ambidex.learn.calibrate",
     "ActionMap": "ambidex.learn",
     "SymmetricVecNormalize": "ambidex.learn",
 }
@@ -30,9 +32,11 @@ if TYPE_CHECKING:
     from ambidex.learn import MSL as MSL
     from ambidex.learn import PSL as PSL
     from ambidex.learn import ActionMap as ActionMap
+    from ambidex.learn import CalibratedFit as CalibratedFit
     from ambidex.learn import PairwiseFit as PairwiseFit
     from ambidex.learn import SymmetricPPO as SymmetricPPO
     from ambidex.learn import SymmetricVecNormalize as SymmetricVecNormalize
+    from ambidex.learn.calibrate import calibrate as calibrate
     from ambidex.symmetry import Finding as Finding
     from ambidex.symmetry import Symmetry as Symmetry
     from ambidex.symmetry import SymmetryGroup as SymmetryGroup

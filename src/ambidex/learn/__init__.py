@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ambidex.learn.action_maps import ActionMap as ActionMap
+    from ambidex.learn.calibrate import Calibration as Calibration
+    from ambidex.learn.calibrated import CalibratedFit as CalibratedFit
     from ambidex.learn.methods import ASL as ASL
     from ambidex.learn.methods import MSL as MSL
     from ambidex.learn.methods import PSL as PSL
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _HOME = {
     "ASL": "methods",
     "ActionMap": "action_maps",
+    "CalibratedFit": "calibrated",
+    "Calibration": "calibrate",
     "MSL": "methods",
     "NonFiniteLoss": "prepared",
     "PSL": "methods",
@@ -28,7 +32,8 @@ _HOME = {
 }
 
 __all__ = [  # noqa: RUF022
-    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
+    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "Calibration", "ActionMap",
+    "SymmetricVecNormalize", "NonFiniteLoss",
 ]  # fmt: skip
 
 

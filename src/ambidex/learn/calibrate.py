@@ -1,0 +1,342 @@
+"""`calibrate`: one scale and one offset per actuator, from what a policy does in symmetric states.
+
+The paper fits every pair of actuators on its own by least squares, which shrinks each slope (both sides are
+noisy) and leaves pairs, inverses and cycles in disagreement. Here one model explains all of them: the command
+is ``a_i = o_i + s_i c_i`` and the canonical commands ``c`` obey the ideal symmetry (see `canonical`). Every
+action map follows, ``g_j(a)_i = o_i + s_i S (a_k - o_k) / s_k``, and the maps compose as the symmetries do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from ambidex.learn.action_maps import ActionMap
+from ambidex.learn.canonical import BoolArray, Noise, OrbitProblem, Relations, relation_sums
+from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray, IntArray
+
+LEAST_AGREEMENT = 0.25  # below it a policy follows its symmetry too little to tell about the actuators
+LEAST_STATES = 16
+LEAST_GAP = 3.0  # the two smallest eigenvalues must lie this many standard errors apart
+MOST_SATURATED = 0.45  # an actuator with more of its means beyond one end of the action box is left out
+REWEIGHTINGS = 4  # Huber's weights depend on the solution, which depends on the weights
+ALONE = "no transform relates it to another actuator"
+LEAST_BLOCKS = 8
+
+
+class Interval(NamedTuple):
+    """Confidence intervals, (n, 2) each: lower and upper end."""
+
+    scale: FloatArray
+    offset: FloatArray
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What each actuator needs, relative to its counterparts.
+
+    :param scale: (n,) how much more command than its counterparts; geometric mean 1 over each orbit
+    :param offset: (n,) the command at which it does what its counterparts do at 0
+    :param log_scale_error: (n,) standard error of the logarithm of the scale
+    :param offset_error: (n,) standard error of the offset
+    :param interval: confidence intervals of scale and offset
+    :param residual: for each transform (n,): root mean square of ``a' - g(a)``, in units of action
+    :param agreement: for each transform (n,): 1 where the policy follows the calibrated symmetry exactly, 0
+        where the two commands are unrelated, -1 where they are opposite
+    :param identifiable: (n,) whether the scale is known; otherwise it is 1, as the given symmetry says
+    :param offset_identifiable: (n,) whether the offset is known; otherwise it is 0
+    :param offset_shared: (n,) whether the orbit's offsets may all be moved together without any effect, so
+        that only their differences are known (the smallest such offsets are given)
+    :param orbit: (n,) equal numbers for actuators that were compared with each other
+    :param reasons: for each actuator why something is not identifiable, or an empty text
+    """
+
+    group: SymmetryGroup
+    scale: FloatArray
+    offset: FloatArray
+    log_scale_error: FloatArray
+    offset_error: FloatArray
+    interval: Interval
+    residual: dict[str, FloatArray]
+    agreement: dict[str, FloatArray]
+    identifiable: BoolArray
+    offset_identifiable: BoolArray
+    offset_shared: BoolArray
+    orbit: IntArray
+    reasons: tuple[str, ...]
+
+    def action_map(self, name: str) -> ActionMap:
+        """g of one transform: ``g(a)_i = o_i + s_i S (a_k - o_k) / s_k``."""
+        return action_map(self.group, name, self.scale, self.offset)
+
+
+def action_map(group: SymmetryGroup, name: str, scale: FloatArray, offset: FloatArray) -> ActionMap:
+    """The action map of one transform of a robot whose actuators have these scales and offsets."""
+    ideal = group[name].action_map
+    multipliers = ideal.multipliers * scale / scale[ideal.indices]  # type: ignore[attr-defined]
+    return ActionMap(
+        indices=ideal.indices,  # type: ignore[attr-defined]
+        multipliers=multipliers,
+        biases=offset - multipliers * offset[ideal.indices],  # type: ignore[attr-defined]
+        weights=np.ones(len(scale)),
+    )
+
+
+def calibrate(
+    group: SymmetryGroup,
+    means: npt.ArrayLike,
+    symmetric_means: Mapping[str, npt.ArrayLike],
+    *,
+    offsets: bool = True,
+    noise: Noise = "any",
+    bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    huber: float | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """Estimate the scale and offset of every actuator.
+
+    In general the scales are the smallest generalised eigenvector of the relations' disobedience against the
+    actuators' variances. Both sides of a relation are treated alike, so noise that is in proportion to an
+    actuator's signal does not bias it.
+
+    :param group: the ideal symmetries
+    :param means: (T, n) the policy's means at visited states, in the order in which they were visited
+    :param symmetric_means: for each transform (T, n): the policy's means at the symmetric states
+    :param offsets: whether actuators may have offsets; without them the maps are ``y = m x``
+    :param noise: ``"any"`` compares covariances only, to which independent noise adds nothing, where the
+        transforms relate enough actuators for that (a lone pair is not enough); ``"proportional"`` takes the
+        eigenvector everywhere
+    :param bounds: lower and upper end of the action box: how far a mean lies beyond it says nothing about the
+        actuator and does not count
+    :param huber: residuals beyond this many robust standard deviations count less (1.345 is customary); None
+        counts all alike
+    :param confidence: of the intervals, which take the correlation of consecutive states into account
+    """
+    relations = Relations.of(group)
+    direct, mirrored = _checked(group, means, symmetric_means)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
+    if noise not in ("any", "proportional"):
+        raise ValueError(f"noise is 'any' or 'proportional', got {noise!r}")
+    if huber is not None and not huber > 0:
+        raise ValueError(f"huber is a positive number of standard deviations or None, got {huber}")
+    moves = (np.ptp(direct, axis=0) > 0) & (np.ptp(mirrored, axis=1) > 0).all(axis=0)
+    saturated = np.zeros(relations.size, dtype=bool)
+    inner, inner_mirrored = direct, mirrored
+    if bounds is not None:
+        inner, inner_mirrored, saturated = _clipped(relations, direct, mirrored, _box(bounds, relations.size))
+    informs = moves & ~saturated
+    used = informs[relations.target] & informs[relations.source]
+
+    reference = inner.mean(axis=0) if offsets else np.zeros(relations.size)
+    x = (inner - reference)[:, relations.source]
+    y = (inner_mirrored - reference).transpose(1, 0, 2).reshape(len(direct), -1)
+    solve = partial(OrbitProblem.solve, offsets=offsets, noise=noise)
+    weights = None if huber is None else _huber_weights(relations, y, x, used, huber, solve)
+    # Blocks of consecutive states, long enough to be nearly independent of each other.
+    blocks = max(LEAST_BLOCKS, round(np.sqrt(len(direct)) / 2))
+    sums = relation_sums(y, x, weights, np.arange(blocks) * len(direct) // blocks)
+    problems = np.concatenate([sums.sum(axis=0)[None], sums.sum(axis=0) - sums])  # all blocks; all but one
+
+    log_scale, offset = np.zeros((2, blocks + 1, relations.size))
+    identifiable, offset_identifiable, offset_shared = np.zeros((3, relations.size), dtype=bool)
+    orbit = np.arange(relations.size)
+    reasons = [""] * relations.size
+    for members in relations.orbits(used):
+        orbit[members] = members[0]
+        problem = OrbitProblem(relations, members, used)
+        reason = _no_data(problem, moves, saturated)
+        if not reason:
+            p, q, eigenvalues = solve(problem, problems)
+            reason = _no_answer(problem, p, eigenvalues, offsets)
+        for member in members:
+            reasons[member] = reason
+        if reason:
+            continue
+        identifiable[members] = len(members) > 1
+        offset_identifiable[members] = offsets
+        log_p = np.log(p)
+        log_scale[:, members] = log_p.mean(axis=1, keepdims=True) - log_p
+        if offsets:
+            shifted = reference[members] - q / p
+            offset[:, members], offset_shared[members] = _smallest(
+                shifted, problem.shift_direction, np.exp(log_scale[:, members])
+            )
+        if len(members) == 1:
+            reasons[members[0]] = f"{ALONE}, so only its offset is known"
+
+    scale = np.exp(log_scale[0])
+    ends = stdtrit(blocks - 1, 0.5 + confidence / 2) * np.array([-1.0, 1.0])
+    log_scale_error, offset_error = _jackknife(log_scale[1:]), _jackknife(offset[1:])
+    residual, agreement = _obedience(relations, mirrored, direct, scale, offset[0])
+    return Calibration(
+        group=group,
+        scale=scale,
+        offset=offset[0],
+        log_scale_error=log_scale_error,
+        offset_error=offset_error,
+        interval=Interval(
+            scale=scale[:, None] * np.exp(log_scale_error[:, None] * ends),
+            offset=offset[0][:, None] + offset_error[:, None] * ends,
+        ),
+        residual=dict(zip(relations.names, residual, strict=True)),
+        agreement=dict(zip(relations.names, agreement, strict=True)),
+        identifiable=identifiable,
+        offset_identifiable=offset_identifiable,
+        offset_shared=offset_shared,
+        orbit=orbit,
+        reasons=tuple(reasons),
+    )
+
+
+def _clipped(
+    relations: Relations, direct: FloatArray, mirrored: FloatArray, box: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """The means clipped to where none of an orbit lies beyond the box, and which actuators are left out.
+
+    A mean beyond the box says only that the actuator wants at least its end. Clipping an actuator at its own
+    box would narrow it alone and bias its scale; so all of an orbit are clipped at the same quantiles, which
+    for a symmetric policy are the same canonical commands.
+    """
+    everything = np.concatenate([direct[None], mirrored])
+    beyond = np.maximum((everything <= box[0]).mean(axis=1), (everything >= box[1]).mean(axis=1)).max(axis=0)
+    saturated = beyond > MOST_SATURATED
+    level = np.zeros(relations.size)
+    for members in relations.orbits(~(saturated[relations.target] | saturated[relations.source])):
+        level[members] = beyond[members].max() if not saturated[members[0]] else 0.0
+    ordered = np.sort(everything, axis=1)
+    last = everything.shape[1] - 1
+    place = np.round(level * last).astype(int)
+    columns = np.arange(relations.size)
+    low, high = ordered[:, place, columns], ordered[:, last - place, columns]
+    everything = np.clip(everything, low[:, None], high[:, None])
+    return everything[0], everything[1:], saturated
+
+
+def _huber_weights(
+    relations: Relations,
+    y: FloatArray,
+    x: FloatArray,
+    used: BoolArray,
+    threshold: float,
+    solve: Callable[[OrbitProblem, FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
+) -> FloatArray:
+    """(T, relations): 1 for residuals up to the threshold, falling as its share of the residual beyond."""
+    i, k = relations.target, relations.source
+    weights = np.ones_like(y)
+    for _ in range(REWEIGHTINGS):
+        p, q = np.ones(relations.size), np.zeros(relations.size)
+        sums = relation_sums(y, x, weights, np.zeros(1, dtype=np.int64))[0]
+        for members in relations.orbits(used):
+            problem = OrbitProblem(relations, members, used)
+            if problem.inside.size:
+                p[members], q[members], _ = solve(problem, sums)
+        residual = np.abs(p[i] * y + q[i] - relations.multiplier * (p[k] * x + q[k]))
+        spread = 1.4826 * np.median(residual, axis=0)
+        weights = np.minimum(1.0, threshold * spread / np.maximum(residual, np.finfo(float).tiny))
+    return weights
+
+
+def _no_data(problem: OrbitProblem, moves: BoolArray, saturated: BoolArray) -> str:
+    """Why an orbit has no usable relation, or an empty text."""
+    if problem.inside.size:
+        return ""
+    (member,) = problem.members
+    if not moves[member]:
+        return "its mean never changes"
+    if saturated[member]:
+        return "its mean lies beyond the action box in most states"
+    related = (problem.relations.target == member) & (problem.relations.source != member)
+    if not related.any():
+        return ALONE
+    return "its counterparts never change or lie beyond the action box in most states"
+
+
+def _no_answer(problem: OrbitProblem, p: FloatArray, eigenvalues: FloatArray, offsets: bool) -> str:
+    """Why the solution of an orbit means nothing, or an empty text."""
+    agreement = 1.0 - eigenvalues[0, 0]
+    if agreement < LEAST_AGREEMENT:
+        return (
+            f"the policy does not follow this symmetry (agreement {max(agreement, 0.0):.2f}), "
+            "so it tells nothing about the actuator"
+        )
+    if len(problem.members) == 1:
+        return "" if offsets and problem.shift_direction is None else ALONE
+    gap = eigenvalues[:, 1] - eigenvalues[:, 0]
+    if (p <= 0).any() or gap[0] < LEAST_GAP * _jackknife(gap[1:]):
+        return "the policy relates it to some of its counterparts only, or with the wrong sign"
+    return ""
+
+
+def _smallest(offset: FloatArray, direction: FloatArray | None, scale: FloatArray) -> tuple[FloatArray, bool]:
+    """Remove from the offsets what no relation can see, and say whether there is such a thing."""
+    if direction is None:
+        return offset, False
+    unseen = direction * scale
+    share = (offset * unseen).sum(axis=-1, keepdims=True) / (unseen**2).sum(axis=-1, keepdims=True)
+    return offset - share * unseen, True
+
+
+def _jackknife(without_block: FloatArray) -> FloatArray:
+    """Standard errors of estimates, from the estimates that lack one block of states each."""
+    blocks = len(without_block)
+    error: FloatArray = np.sqrt(blocks - 1) * without_block.std(axis=0)
+    return error
+
+
+def _obedience(
+    relations: Relations, mirrored: FloatArray, direct: FloatArray, scale: FloatArray, offset: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Residual and agreement, (transforms, n) each, of means (transforms, T, n) and (T, n)."""
+    source = relations.source.reshape(len(mirrored), 1, -1)
+    multipliers = (relations.multiplier * scale[relations.target] / scale[relations.source]).reshape(
+        source.shape
+    )
+    expected = offset + multipliers * (direct - offset)[:, source[:, 0]].transpose(1, 0, 2)
+    squared = ((mirrored - expected) ** 2).mean(axis=1)
+    variances = mirrored.var(axis=1) + expected.var(axis=1)
+    agreement = 1.0 - np.divide(squared, variances, out=np.ones_like(squared), where=variances > 0)
+    return np.sqrt(squared), agreement
+
+
+def _checked(
+    group: SymmetryGroup, means: npt.ArrayLike, symmetric_means: Mapping[str, npt.ArrayLike]
+) -> tuple[FloatArray, FloatArray]:
+    """(T, n) and (transforms, T, n) of finite numbers."""
+    direct = np.asarray(means, dtype=np.float64)
+    if direct.ndim != 2 or direct.shape[1] != group.action_size or len(direct) < LEAST_STATES:
+        raise ValueError(
+            f"means: expected an array of at least {LEAST_STATES} states times {group.action_size} actions, "
+            f"got shape {direct.shape}"
+        )
+    mirrored = []
+    for name in group.names:
+        if name not in symmetric_means:
+            raise ValueError(f"symmetric_means: transform {name!r} is missing; give the means at its states")
+        mirrored.append(np.asarray(symmetric_means[name], dtype=np.float64))
+        if mirrored[-1].shape != direct.shape:
+            raise ValueError(
+                f"symmetric_means[{name!r}]: expected the shape of the means, {direct.shape}, "
+                f"got {mirrored[-1].shape}"
+            )
+    for name, array in zip(
+        ("means", *map("symmetric_means[{!r}]".format, group.names)), (direct, *mirrored), strict=True
+    ):
+        if not np.isfinite(array).all():
+            state, element = np.argwhere(~np.isfinite(array))[0]
+            raise ValueError(f"{name}: state {state}, action {element} is {array[state, element]}")
+    return direct, np.stack(mirrored)
+
+
+def _box(bounds: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> FloatArray:
+    low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (size,)) for end in bounds)
+    if not (low < high).all():
+        raise ValueError(f"bounds: every lower end lies below its upper end, got {low} and {high}")
+    return np.stack([low, high])
