@@ -222,7 +222,7 @@ TABLES = "{observation: {indices: [0], multipliers: [1]}, action: {indices: [0],
         ),
         (f"transforms: {{xz: {TABLES.replace('[1]', '1', 1)}}}", r"multipliers is missing or not a list"),
         (f"transforms: {{xz: {TABLES}, xz: {TABLES}}}", r"line 1: the key 'xz' is given twice"),
-        (f"transforms: {{on: {TABLES}}}", r"the name True is not a text; quote it"),
+        (f"transforms: {{true: {TABLES}}}", r"the name True is not a text; quote it"),
         (f"transforms: {{xz: {TABLES[:-1]}, kind: mirror}}}}", r"kind is 'reflection' or 'rotation'"),
         (f"transforms: {{xz: {TABLES}}}\nnames: {{a: b}}", r"names: goes with generators:"),
         ("transforms: {xz: [1", r"not valid YAML"),
@@ -247,6 +247,11 @@ def test_wrong_files_are_refused_with_their_name(tmp_path, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         load(path)
     assert str(path) in str(caught.value)
+
+
+def test_words_that_yaml_takes_for_truth_values_are_names(tmp_path):
+    entries = ", ".join(f"{name}: {TABLES}" for name in ("on", "off", "yes", "no", "y", "n"))
+    assert load(write(tmp_path, f"transforms: {{{entries}}}")).names == ("on", "off", "yes", "no", "y", "n")
 
 
 def test_a_missing_file_is_an_oserror(tmp_path):

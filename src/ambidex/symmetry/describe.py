@@ -109,9 +109,8 @@ def _heading(group: SymmetryGroup) -> list[str]:
     size = group.observation_size
     observations = sum(size.values()) if isinstance(size, dict) else size
     closed = "with the identity a whole group" if group.is_closed else "not claiming to be a whole group"
-    return [
-        f"{robot}{observations} observations, {group.action_size} actions, {len(group)} transforms ({closed})"
-    ]
+    transforms = f"{len(group)} transform{'s' if len(group) > 1 else ''} ({closed})"
+    return [f"{robot}{observations} observations, {group.action_size} actions, {transforms}"]
 
 
 def _transforms(group: SymmetryGroup) -> list[str]:

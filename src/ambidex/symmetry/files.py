@@ -17,6 +17,7 @@ from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout import SECTIONS, Layout
 from ambidex.symmetry.tables import check_tables, read_symmetry, table_of, tables_findings
+from ambidex.symmetry.text import from_yaml, to_yaml
 from ambidex.symmetry.transform import Symmetry
 from ambidex.symmetry.wording import check_keys, suggestion
 
@@ -45,7 +46,7 @@ def save(group: SymmetryGroup, path: str | Path) -> None:
     content["transforms"] = {element.name: _entry_of(element, group.layout) for element in group}
     if group.is_closed:
         content["group"] = True
-    write_text(Path(path), _to_text(content))
+    write_text(Path(path), to_yaml(content))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -59,7 +60,7 @@ def parse(description: str | Path) -> ParsedDescription:
     """Read a description without building its group, so that `lint` can report all that is wrong in it."""
     where, text = _read(description)
     try:
-        content = yaml.load(text, Loader=_Loader)
+        content = from_yaml(text)
         return ParsedDescription.from_content(where, content)
     except yaml.YAMLError as error:
         raise ValueError(f"{where}: not valid YAML: {error}") from None
@@ -232,61 +233,3 @@ def _entry_of(element: Symmetry, layout: Layout | None) -> Any:
                     return isometry if name is not None else {"isometry": isometry}
                 return {"isometry": isometry, "phase": phase}
     return table_of(element)
-
-
-def _to_text(content: Mapping[str, Any]) -> str:
-    """YAML with one line per limb, field and table, as a person would write it."""
-    lines = []
-    for section, value in content.items():
-        if not isinstance(value, Mapping | list):
-            lines.append(f"{section}: {_one_line(value)}")
-            continue
-        lines.append(f"{section}:")
-        if isinstance(value, list):
-            lines += [f"  - {_item(item)}" for item in value]
-            continue
-        for name, entry in value.items():
-            if isinstance(entry, Mapping) and "action" in entry:
-                lines.append(f"  {_one_line(name)}:")
-                lines += [f"    {key}: {_one_line(part)}" for key, part in entry.items()]
-            elif isinstance(entry, list) and section == "observations":
-                lines.append(f"  {_one_line(name)}:")
-                lines += [f"    - {_item(item)}" for item in entry]
-            else:
-                lines.append(f"  {_one_line(name)}: {_one_line(entry)}")
-    return "\n".join(lines) + "\n"
-
-
-def _item(item: Any) -> str:
-    if isinstance(item, Mapping) and len(item) == 1:
-        return _one_line(item)[1:-1]
-    return _one_line(item)
-
-
-def _one_line(value: Any) -> str:
-    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
-    return text.removesuffix("...\n").strip()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Without anchors: a list that occurs twice is written twice."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a key that is given twice, where YAML would silently keep the last one."""
-
-
-def _mapping_without_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if key in seen:
-            raise ValueError(f"line {key_node.start_mark.line + 1}: the key {key!r} is given twice")
-        seen.add(key)
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)

@@ -1,0 +1,76 @@
+"""YAML as people write it: read without its traps, written with one line per entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+_BOOL = "tag:yaml.org,2002:bool"
+
+
+def from_yaml(text: str) -> Any:
+    """The content of a YAML text. A key given twice is refused; ``on``, ``off``, ``yes``, ``no`` are words."""
+    return yaml.load(text, Loader=_Loader)
+
+
+def to_yaml(content: Mapping[str, Any]) -> str:
+    """A description with one line per limb, field and table."""
+    lines = []
+    for section, value in content.items():
+        if not isinstance(value, Mapping | list):
+            lines.append(f"{section}: {_one_line(value)}")
+            continue
+        lines.append(f"{section}:")
+        if isinstance(value, list):
+            lines += [f"  - {_item(item)}" for item in value]
+            continue
+        for name, entry in value.items():
+            if isinstance(entry, Mapping) and "action" in entry:
+                lines.append(f"  {_one_line(name)}:")
+                lines += [f"    {key}: {_one_line(part)}" for key, part in entry.items()]
+            elif isinstance(entry, list) and section == "observations":
+                lines.append(f"  {_one_line(name)}:")
+                lines += [f"    - {_item(item)}" for item in entry]
+            else:
+                lines.append(f"  {_one_line(name)}: {_one_line(entry)}")
+    return "\n".join(lines) + "\n"
+
+
+def _item(item: Any) -> str:
+    if isinstance(item, Mapping) and len(item) == 1:
+        return _one_line(item)[1:-1]
+    return _one_line(item)
+
+
+def _one_line(value: Any) -> str:
+    text: str = yaml.dump(value, Dumper=_Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
+    return text.removesuffix("...\n").strip()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Without anchors: a list that occurs twice is written twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, pattern) for tag, pattern in resolvers if tag != _BOOL or first in "tTfF"]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def _mapping_without_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen: set[Any] = set()
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if key in seen:
+            raise ValueError(f"line {key_node.start_mark.line + 1}: the key {key!r} is given twice")
+        seen.add(key)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
