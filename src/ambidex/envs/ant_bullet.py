@@ -19,6 +19,7 @@ from ambidex.envs.scenarios import Scenario
 JOINT_LINKS = (1, 3, 6, 8, 11, 13, 16, 18)
 FOOT_LINKS = (4, 9, 14, 19)
 LINKS = tuple(range(20))
+FLOOR_POSITION = (0.0, 0.0, 0.0)
 PARTS = len(LINKS) + 2  # with the torso and the floor
 SOLVER_ITERATIONS = 5
 
@@ -204,9 +205,16 @@ def load_ant(client: int) -> int:
 
 
 def _center(torso: Vector, links: Sequence[Vector]) -> tuple[float, float]:
-    """The mean x and y of all parts, summed in the order of AntBulletEnv-v0; the floor's part is at 0."""
+    """The mean x and y of all parts in AntBulletEnv-v0's order: first link, torso, other links, floor."""
     first, *others = links
-    parts = [first, torso, *others]
-    x = np.add.reduce([part[0] for part in parts] + [0.0])
-    y = np.add.reduce([part[1] for part in parts] + [0.0])
-    return float(x) / PARTS, float(y) / PARTS
+    xs, ys, _ = zip(first, torso, *others, FLOOR_POSITION, strict=True)
+    return _numpy_sum(xs) / PARTS, _numpy_sum(ys) / PARTS
+
+
+def _numpy_sum(numbers: Sequence[float]) -> float:
+    """The sum of 22 numbers as numpy rounds it (eight lanes, folded in pairs, then the rest), but quicker."""
+    a, b, c, d, e, f, g, h, i, j, k, m, n, o, p, q, *rest = numbers
+    total = (((a + i) + (b + j)) + ((c + k) + (d + m))) + (((e + n) + (f + o)) + ((g + p) + (h + q)))
+    for number in rest:
+        total += number
+    return total

@@ -25,6 +25,7 @@ from ambidex.symmetry import load
 Observation = npt.NDArray[np.float32]
 
 OBSERVATIONS = 28
+LARGEST_OBSERVATION = np.float32(5)
 LARGEST_TORQUE = 250.0
 LARGEST_START_ANGLE = 0.1
 
@@ -83,7 +84,9 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
         start = conditions_at(self.scenario.perturbations, 0, actuators=JOINTS)
         limits = start.action_limits.astype(np.float32)
         self.action_space = spaces.Box(-limits, limits, dtype=np.float32)
-        self.observation_space = spaces.Box(-5.0, 5.0, (OBSERVATIONS,), np.float32)
+        self.observation_space = spaces.Box(
+            -LARGEST_OBSERVATION, LARGEST_OBSERVATION, (OBSERVATIONS,), np.float32
+        )
 
         self.training_steps = 0
         self._goal_index = 0
@@ -184,12 +187,7 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
         if self._training_steps >= self._next_change:
             self._apply_conditions()
         command = self._command(action)
-        self.simulator.step(
-            [
-                LARGEST_TORQUE * (value if -limit <= value <= limit else math.copysign(limit, value))
-                for value, limit in zip(command.tolist(), self._limits, strict=True)
-            ]
-        )
+        self.simulator.step(self._torques(command))
         reading = self.simulator.read()
         unclipped, direction = self._observe(reading)
         self._contacts = self.simulator.feet_on_ground()
@@ -213,12 +211,20 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
         return _clipped(unclipped), reward, ending is not None and not truncated, truncated, info
 
     def _command(self, action: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """What the motors are asked for, in units of their largest torque; electricity counts all of it."""
         action = np.asarray(action, np.float32)
         if action.shape != (JOINTS,):
             raise ValueError(f"the ant's action has shape ({JOINTS},), got {action.shape}")
-        if not math.isfinite(np.add.reduce(action)):
-            raise ValueError(f"the ant's action has elements that are not finite: {action.tolist()}")
         return self._gains * action
+
+    def _torques(self, command: npt.NDArray[np.float32]) -> list[float]:
+        values = command.tolist()
+        if not math.isfinite(sum(values)):
+            raise ValueError(f"the ant's action has elements that are not finite: {values}")
+        return [
+            LARGEST_TORQUE * (value if -limit <= value <= limit else math.copysign(limit, value))
+            for value, limit in zip(values, self._limits, strict=True)
+        ]
 
     def _observe(self, reading: Reading) -> tuple[Observation, tuple[float, float]]:
         """The observation before it is clipped, and the sine and cosine of the goal's direction."""
@@ -248,15 +254,14 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
         self, reading: Reading, command: npt.NDArray[np.float32], unclipped: Observation
     ) -> tuple[float, float, float, float]:
         """Alive, progress, electricity and joint-limit terms of the reward."""
-        height = min(max(float(unclipped[0]), -5.0), 5.0) + self._start_height
+        height = float(unclipped[0]) + self._start_height
         alive = 1.0 if height > LOWEST_HEIGHT else -1.0
 
         potential = _potential(reading.center)
         progress = potential - self._potential
         self._potential = potential
 
-        electricity = ELECTRICITY_COST * _mean(np.abs(command * unclipped[9:24:2]))
-        electricity += STALL_TORQUE_COST * _mean(command * command)
+        electricity = _electricity(command, unclipped[9:24:2])
         joint_limits = JOINT_LIMIT_COST * np.count_nonzero(np.abs(unclipped[8:24:2]) > NEAR_LIMIT)
         return alive, progress, electricity, joint_limits
 
@@ -346,12 +351,17 @@ def _potential(center: Sequence[float]) -> float:
     return -math.sqrt(offset.dot(offset)) / STEP_SECONDS
 
 
-def _mean(values: npt.NDArray[np.float32]) -> float:
-    """numpy's mean without its overhead: summed and divided in single precision."""
-    return float(np.add.reduce(values) / np.float32(values.size))
+def _electricity(command: npt.NDArray[np.float32], speeds: npt.NDArray[np.float32]) -> float:
+    """The cost of the motors' power and of their heat, each summed over the joints in single precision."""
+    costs = np.empty((2, JOINTS), np.float32)
+    np.multiply(command, speeds, out=costs[0])
+    np.multiply(command, command, out=costs[1])
+    power, heat = np.add.reduce(np.abs(costs, out=costs), axis=1).tolist()
+    cost: float = ELECTRICITY_COST * (power / JOINTS) + STALL_TORQUE_COST * (heat / JOINTS)
+    return cost
 
 
 def _clipped(observation: Observation) -> Observation:
-    np.minimum(observation, np.float32(5), out=observation)
-    np.maximum(observation, np.float32(-5), out=observation)
+    np.minimum(observation, LARGEST_OBSERVATION, out=observation)
+    np.maximum(observation, -LARGEST_OBSERVATION, out=observation)
     return observation
