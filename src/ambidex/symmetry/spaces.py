@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.symmetry.algebra import parts_of
+from ambidex.symmetry.algebra import BODY, parts_of
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.maps import IndexMap, LinearMap
@@ -31,7 +31,7 @@ def space_findings(
         spaces["observation"] = observation_space
     found: list[Finding] = []
     for name, sides in parts_of(group).items():
-        for side in sorted(set(spaces) | set(sides)):
+        for side in sorted(set(spaces) | set(sides) - {BODY}):
             if side not in sides or side not in spaces:
                 what = "describes" if side in sides else "does not describe"
                 found.append(Finding("size", f"the description {what} this part of the spaces.", name, side))
