@@ -100,6 +100,17 @@ def write_csv(path: Path, rows: Sequence[Sequence[object]]) -> None:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 
+def announce(directory: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:
+    """Write the grid of a sweep on the rusty triangle."""
+    configs = [
+        {"scenario": "triangle-rust", "env": None, "method": method, "seed": seed}
+        for method in methods
+        for seed in seeds
+    ]
+    runs = [{"directory": "anywhere", "config": config} for config in configs]
+    (directory / "sweep.json").write_text(json.dumps({"format": 1, "runs": runs}))
+
+
 def fitted_metrics(
     torques: Sequence[float], steps: Sequence[int]
 ) -> dict[tuple[str, str, str], dict[int, float]]:
@@ -118,16 +129,17 @@ def fitted_metrics(
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     """Two methods with three seeds each on the rusty triangle, as a sweep lays them out."""
+    directory = tmp_path / "study"
     steps = range(100, 1001, 100)
     for method, gain in (("ppo", 1.0), ("asl", 2.0)):
         for seed in range(3):
             returns = {step: [gain * step + 7 * seed, gain * step - 7 * seed] for step in steps}
             write(
-                tmp_path / "triangle-rust" / method / f"seed-{seed}",
+                directory / "triangle-rust" / method / f"seed-{seed}",
                 method=method,
                 seed=seed,
                 returns=returns,
                 metrics=fitted_metrics((1.0, 1.9 + seed / 10, 3.0), steps) if method == "asl" else {},
                 truth=True,
             )
-    return tmp_path
+    return directory

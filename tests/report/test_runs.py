@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from ambidex.report import load_runs
 
-from .conftest import WriteRun
+from .conftest import WriteRun, announce
 
 
 def test_a_sweep_is_read_to_its_last_run(study: Path) -> None:
@@ -124,6 +123,7 @@ def test_the_same_seed_twice_is_refused(tmp_path: Path, write_run: WriteRun) -> 
 
 
 def test_a_sweep_announces_its_grid(study: Path) -> None:
-    grid = {"scenarios": ["triangle-rust"], "methods": ["ppo", "asl"], "seeds": [0, 1, 2, 3]}
-    (study / "sweep.json").write_text(json.dumps(grid))
-    assert load_runs([study]).planned == {("triangle-rust", m, s) for m in ("ppo", "asl") for s in range(4)}
+    announce(study, ["ppo", "asl"], range(4))
+    assert load_runs([study.parent]).planned == {
+        ("triangle-rust", m, s) for m in ("ppo", "asl") for s in range(4)
+    }

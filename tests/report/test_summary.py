@@ -11,7 +11,7 @@ from ambidex.report import load_runs, summarise
 from ambidex.report.statistics import Interval
 from ambidex.report.summary import MethodSummary
 
-from .conftest import WriteRun, fitted_metrics
+from .conftest import WriteRun, announce, fitted_metrics
 
 
 def only(directory: Path, method: str = "asl") -> MethodSummary:
@@ -76,8 +76,7 @@ def test_where_none_is_done_all_count_and_the_page_says_so(tmp_path: Path, write
 
 
 def test_a_grid_tells_which_seeds_and_methods_are_missing(study: Path) -> None:
-    grid = {"scenarios": ["triangle-rust"], "methods": ["ppo", "msl"], "seeds": [0, 1, 2, 3]}
-    (study / "sweep.json").write_text(json.dumps(grid))
+    announce(study, ["ppo", "msl"], range(4))
     scenario = summarise(load_runs([study])).scenarios[0]
     assert [method.method for method in scenario.methods] == ["ppo", "asl", "msl"]
     assert scenario.methods[0].missing == {3: "not run"}

@@ -85,8 +85,10 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
             raise ValueError(
                 f"{directory} is not a directory; give one that `ambidex train` or `sweep` wrote"
             )
-        found |= dict.fromkeys(path.resolve() for path in _run_directories(directory))
-        planned |= _planned(directory / "sweep.json")
+        for path in _walk(directory):
+            if _is_run(path):
+                found[path.resolve()] = None
+            planned |= _planned(path / "sweep.json")
     runs, unreadable = [], {}
     for path in found:
         try:
@@ -103,13 +105,16 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
     return Runs(runs, unreadable, planned)
 
 
-def _run_directories(directory: Path) -> Iterator[Path]:
-    if (directory / "run.json").is_file():
-        yield directory
-        return
-    for child in sorted(directory.iterdir()):
+def _walk(directory: Path) -> Iterator[Path]:
+    """The directory and those below it, down to the run directories."""
+    yield directory
+    for child in [] if _is_run(directory) else sorted(directory.iterdir()):
         if child.is_dir() and child.name not in _NEVER_A_RUN and not child.name.startswith("."):
-            yield from _run_directories(child)
+            yield from _walk(child)
+
+
+def _is_run(directory: Path) -> bool:
+    return (directory / "run.json").is_file()
 
 
 def _refuse_twins(runs: list[Run]) -> None:
@@ -126,15 +131,10 @@ def _refuse_twins(runs: list[Run]) -> None:
 def _planned(path: Path) -> set[tuple[str, str, int]]:
     """The grid that a sweep announced; empty where there is none."""
     try:
-        sweep = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            (str(scenario), str(method), int(seed))
-            for scenario in sweep["scenarios"]
-            for method in sweep["methods"]
-            for seed in sweep["seeds"]
-        }
-    except (OSError, ValueError, KeyError, TypeError):
+        configs = [run["config"] for run in json.loads(path.read_text(encoding="utf-8"))["runs"]]
+    except (OSError, ValueError, KeyError):
         return set()
+    return {(config["scenario"] or config["env"], config["method"], config["seed"]) for config in configs}
 
 
 def _read_run(directory: Path) -> Run:

@@ -19,13 +19,14 @@ function resolve(value, style) {
   return name ? style.getPropertyValue(name[1]).trim() : value;
 }
 
-function layoutFor(figure, plot) {
+function layoutFor(figure, plot, onPaper) {
   const narrow = plot.clientWidth < 480;
   const small = { size: narrow ? 11 : 12.5 };
   const axis = { gridcolor: "var(--rule)", linecolor: "var(--faint)", zeroline: false, automargin: true, fixedrange: coarse.matches };
   return {
     ...figure.layout,
-    height: figure.layout.height + (plot.clientWidth > 700 ? 60 : 0),
+    height: (onPaper ? 0.75 : 1) * (figure.layout.height + (plot.clientWidth > 700 ? 60 : 0)),
+    width: onPaper ? plot.clientWidth : undefined,
     margin: { l: 56, r: 12, t: 30, b: 44 },
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
@@ -40,24 +41,28 @@ function layoutFor(figure, plot) {
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const coarse = matchMedia("(pointer: coarse)");
 
-function draw() {
+function draw(onPaper = false) {
   const style = getComputedStyle(document.documentElement);
   for (const source of document.querySelectorAll("script[data-plot]")) {
     const plot = document.getElementById(source.dataset.plot);
     const figure = JSON.parse(source.textContent);
-    const layout = layoutFor(figure, plot);
+    const layout = layoutFor(figure, plot, onPaper);
     Plotly.react(plot, resolve(figure.data, style), resolve(layout, style), { responsive: true, displaylogo: false, displayModeBar: false });
   }
 }
 
 loadPlotly().then(() => {
   draw();
-  dark.addEventListener("change", draw);
+  dark.addEventListener("change", () => draw());
   addEventListener("beforeprint", () => {
-    for (const details of document.querySelectorAll("details")) details.open = true;
+    document.documentElement.classList.add("printing");
+    for (const details of document.querySelectorAll("section details")) details.open = true;
+    draw(true);
+  });
+  addEventListener("afterprint", () => {
+    document.documentElement.classList.remove("printing");
     draw();
   });
-  addEventListener("afterprint", draw);
   document.documentElement.dataset.ready = "true";
 }, (error) => {
   for (const plot of document.querySelectorAll(".plot")) plot.textContent = "This browser could not draw the figure; the tables hold its numbers.";
