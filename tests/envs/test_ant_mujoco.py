@@ -170,7 +170,7 @@ random = np.random.default_rng(given["seed"])
 rows = []
 for _ in range(120):
     observation, reward, terminated, truncated, info = env.step(random.uniform(-0.7, 0.7, 8))
-    rows.append([float(reward), *map(float, observation)])
+    rows.append([float(reward), *map(float, observation), *env.simulator.data.qpos.tolist()])
     if terminated or truncated:
         env.reset()
 print(json.dumps(rows))
@@ -182,7 +182,7 @@ def go_on(env: AntMujocoEnv, seed: int) -> list[list[float]]:
     rows = []
     for _ in range(120):
         observation, reward, terminated, truncated, _ = env.step(random.uniform(-0.7, 0.7, 8))
-        rows.append([float(reward), *map(float, observation)])
+        rows.append([float(reward), *map(float, observation), *env.simulator.data.qpos.tolist()])
         if terminated or truncated:
             env.reset()
     return rows
