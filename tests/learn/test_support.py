@@ -1,0 +1,195 @@
+"""What `SymmetricPPO` refuses, and that the reason names what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+
+from ambidex.learn import ASL, MSL, PSL, SymmetricPPO, SymmetricVecNormalize
+from ambidex.symmetry import DictMap, IndexMap, MatrixMap, Symmetry, SymmetryGroup
+
+World = Callable[[], Any]
+
+
+def refused(message: str, policy: Any, env: Any, **kwargs: Any) -> None:
+    with pytest.raises(ValueError, match=message):
+        SymmetricPPO(policy, env, device="cpu", n_steps=8, batch_size=8, **kwargs)
+
+
+def mirror(observations: int, actions: int, action_multiplier: float = 1.0) -> SymmetryGroup:
+    return SymmetryGroup(
+        [
+            Symmetry(
+                "mirror",
+                obs_indices=range(observations),
+                obs_multipliers=[-1] * observations,
+                act_indices=range(actions),
+                act_multipliers=[action_multiplier] * actions,
+            )
+        ]
+    )
+
+
+class Recurrent(BaseFeaturesExtractor):
+    def __init__(self, space: spaces.Box) -> None:
+        super().__init__(space, 4)
+        self.cell = torch.nn.LSTM(space.shape[0], 4)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.cell(observations[None])[0][0]
+
+
+class OwnEvaluation(ActorCriticPolicy):
+    def evaluate_actions(self, obs: Any, actions: Any) -> Any:
+        return super().evaluate_actions(obs, actions)
+
+
+def test_policies(triangle: SymmetryGroup, triangle_world: World) -> None:
+    common = {"symmetries": triangle, "loss": MSL()}
+    kwargs = {"features_extractor_class": Recurrent}
+    refused("recurrent policy", "MlpPolicy", triangle_world(), policy_kwargs=kwargs, **common)
+    refused("OwnEvaluation evaluates actions in its own way", OwnEvaluation, triangle_world(), **common)
+
+
+@pytest.mark.parametrize("loss", [PSL(), ASL()])
+def test_state_dependent_exploration(triangle: SymmetryGroup, triangle_world: World, loss: Any) -> None:
+    refused("use_sde=True", "MlpPolicy", triangle_world(), symmetries=triangle, loss=loss, use_sde=True)
+
+
+def test_state_dependent_exploration_works_with_msl(triangle: SymmetryGroup, triangle_world: World) -> None:
+    model = SymmetricPPO(
+        "MlpPolicy", triangle_world(), symmetries=triangle, loss=MSL(), use_sde=True, n_steps=16, batch_size=8
+    )
+    model.learn(32)
+
+
+def test_sizes(triangle: SymmetryGroup, make_world: Callable[[int, int], Any]) -> None:
+    common = {"symmetries": triangle, "loss": MSL()}
+    refused(
+        "observation has 5 elements, but the transforms act on 4", "MlpPolicy", make_world(5, 3), **common
+    )
+    refused("action has 2 elements, but the transforms act on 3", "MlpPolicy", make_world(4, 2), **common)
+
+
+def test_observation_spaces(world: type, triangle: SymmetryGroup, triangle_world: World) -> None:
+    box = spaces.Box(-1, 1, (3,), np.float32)
+    common = {"symmetries": triangle, "loss": MSL()}
+    square = world(spaces.Box(-1, 1, (2, 2), np.float32), box)
+    refused("Box spaces of one dimension", "MlpPolicy", square, **common)
+    several = world(spaces.Dict({"x": box, "y": box}), box)
+    refused("the group describes one vector of 4", "MultiInputPolicy", several, **common)
+    keyed = Symmetry.from_maps(
+        "m", DictMap({"x": IndexMap([0, 1, 2], [1, 1, -1])}), IndexMap([0, 1, 2], [-1] * 3)
+    )
+    by_key = {"symmetries": SymmetryGroup([keyed]), "loss": MSL()}
+    refused("the keys \\['x', 'y'\\], the group describes \\['x'\\]", "MultiInputPolicy", several, **by_key)
+    refused("describes the Dict keys \\['x'\\], but", "MlpPolicy", triangle_world(), **by_key)
+
+
+class TestDiscreteActions:
+    @pytest.mark.parametrize("loss", [PSL(), ASL()])
+    def test_need_msl(self, world: type, loss: Any) -> None:
+        env = world(spaces.Box(-1, 1, (2,), np.float32), spaces.Discrete(2))
+        refused(
+            "which discrete actions do not have; use MSL",
+            "MlpPolicy",
+            env,
+            symmetries=mirror(2, 2),
+            loss=loss,
+        )
+
+    def test_need_a_permutation(self, world: type) -> None:
+        env = world(spaces.Box(-1, 1, (2,), np.float32), spaces.Discrete(2))
+        group = mirror(2, 2, action_multiplier=-1.0)
+        refused("every action multiplier must be 1", "MlpPolicy", env, symmetries=group, loss=MSL())
+        refused(
+            "have 2 logits, but the transforms act on 1",
+            "MlpPolicy",
+            env,
+            symmetries=mirror(2, 1),
+            loss=MSL(),
+        )
+
+    def test_choices_stay_whole(self, world: type) -> None:
+        env = world(spaces.Box(-1, 1, (1,), np.float32), spaces.MultiDiscrete([2, 2]))
+        split = Symmetry(
+            "split", obs_indices=[0], obs_multipliers=[-1], act_indices=[0, 2, 1, 3], act_multipliers=[1] * 4
+        )
+        group = SymmetryGroup([split])
+        refused(
+            "the logits of choice 0 come from choices \\[0, 1\\]",
+            "MlpPolicy",
+            env,
+            symmetries=group,
+            loss=MSL(),
+        )
+
+
+def test_matrices_are_not_fitted(make_world: Callable[[int, int], Any]) -> None:
+    turn = Symmetry.from_maps("turn", MatrixMap(-np.eye(2)), MatrixMap([[0.0, 1.0], [-0.6, 0.8]]))
+    common = {"symmetries": SymmetryGroup([turn])}
+    refused("'turn' mixes actions by a matrix.*fit=None", "MlpPolicy", make_world(2, 2), loss=ASL(), **common)
+    for loss in (ASL(fit=None), PSL(), MSL()):
+        model = SymmetricPPO("MlpPolicy", make_world(2, 2), loss=loss, n_steps=16, batch_size=8, **common)
+        model.learn(32)
+        assert model.action_maps() == {}
+
+
+class TestVecNormalize:
+    def test_plain_statistics(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        env = VecNormalize(DummyVecEnv([triangle_world]))
+        refused("SymmetricVecNormalize", "MlpPolicy", env, symmetries=triangle, loss=MSL())
+        SymmetricPPO("MlpPolicy", env, symmetries=triangle, loss=None, device="cpu")
+        rewards_only = VecNormalize(DummyVecEnv([triangle_world]), norm_obs=False)
+        SymmetricPPO("MlpPolicy", rewards_only, symmetries=triangle, loss=MSL(), device="cpu")
+
+    def test_statistics_of_fewer_symmetries(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        few = SymmetricVecNormalize(DummyVecEnv([triangle_world]), symmetries=SymmetryGroup([triangle["a"]]))
+        refused("not symmetric under 'b'", "MlpPolicy", few, symmetries=triangle, loss=MSL())
+
+    def test_later(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=MSL(), device="cpu")
+        with pytest.raises(ValueError, match="SymmetricVecNormalize"):
+            model.set_env(VecNormalize(DummyVecEnv([triangle_world])))
+
+    def test_symmetric_statistics(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        env = SymmetricVecNormalize(DummyVecEnv([triangle_world] * 2), symmetries=triangle)
+        model = SymmetricPPO(
+            "MlpPolicy", env, symmetries=triangle, loss=ASL(), n_steps=16, batch_size=8, device="cpu"
+        )
+        model.learn(64)
+
+
+def test_arguments(triangle: SymmetryGroup, triangle_world: World) -> None:
+    refused("a loss without symmetries", "MlpPolicy", triangle_world(), loss=MSL())
+    refused("symmetries is a SymmetryGroup", "MlpPolicy", triangle_world(), symmetries=[1], loss=MSL())
+    for samples in (0, 6, 1.5, True):
+        refused(
+            "symmetry_samples is None or a number from 1 to 5",
+            "MlpPolicy",
+            triangle_world(),
+            symmetries=triangle,
+            loss=MSL(),
+            symmetry_samples=samples,
+        )
+
+
+def test_fast_says_why_not(triangle: SymmetryGroup, triangle_world: World) -> None:
+    kwargs = {"activation_fn": torch.nn.ELU}
+    refused(
+        "fast=True: .*; use fast=None",
+        "MlpPolicy",
+        triangle_world(),
+        symmetries=triangle,
+        loss=MSL(),
+        fast=True,
+        policy_kwargs=kwargs,
+    )
