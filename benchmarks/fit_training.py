@@ -1,0 +1,140 @@
+"""Which fit comes closer to the truth, and sooner, while a policy learns: the triangle robot.
+
+For each scenario, fit and seed a run of ASL; at each iteration the mean error of the estimated action maps
+(all elements of all transforms) against the robot's true ones. Writes one row per iteration to a CSV file and
+prints the table of means.
+
+    OMP_NUM_THREADS=1 python benchmarks/fit_training.py --seeds 5 --steps 200000 --out errors.csv
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO, load
+from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.learn.protocol import Fit
+
+SCENARIOS = {
+    # scenario: its fits
+    "triangle-rust": {
+        "none": None,
+        "pairwise": PairwiseFit(form="mx"),
+        "calibrated": CalibratedFit(offsets=False),
+        "calibrated, eigenvector": CalibratedFit(offsets=False, noise="proportional"),
+    },
+    "triangle-weight": {
+        "none": None,
+        "pairwise": PairwiseFit(form="mx+b"),
+        "calibrated": CalibratedFit(),
+        "calibrated, eigenvector": CalibratedFit(noise="proportional"),
+    },
+}
+DEAD_ZONE = {"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.0, "e": 0.0}
+SHOWN = (0.1, 0.25, 0.5, 1.0)  # of the training
+
+
+class Errors(BaseCallback):
+    """The errors of the action maps after each iteration's fit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[int, float, float, float]] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        assert isinstance(self.model, SymmetricPPO)
+        true = self.training_env.true_action_maps()  # type: ignore[attr-defined]
+        maps = self.model.action_maps()
+        m = np.mean([np.abs(maps[name].multipliers - true[name][0]) for name in maps])
+        b = np.mean([np.abs(maps[name].biases - true[name][1]) for name in maps])
+        returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
+        self.rows.append((self.num_timesteps, float(m), float(b), float(np.mean(returns or [np.nan]))))
+
+    def _on_training_end(self) -> None:
+        self._on_rollout_start()
+
+
+def run(scenario: str, fit: Fit | None, seed: int, steps: int) -> list[tuple[int, float, float, float]]:
+    env = TriangleVecEnv(32, scenario=scenario, seed=seed)
+    errors = Errors()
+    SymmetricPPO(
+        "MlpPolicy",
+        env,
+        symmetries=load("triangle"),
+        loss=ASL(
+            policy_weight=0.1,
+            max_shift=0.5,
+            dead_zone={"a": 0.1, "b": 0.1, "c": 0.1, "d": 0, "e": 0},
+            fit=fit,
+        ),
+        n_steps=64,
+        batch_size=256,
+        n_epochs=5,
+        learning_rate=1e-3,
+        gae_lambda=0.9,
+        clip_range=0.4,
+        policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.0, "ortho_init": False},
+        seed=seed,
+        device="cpu",
+    ).learn(steps, callback=errors)
+    return errors.rows
+
+
+def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, str, int, int, float, float, float]]:
+    for scenario, fits in SCENARIOS.items():
+        for name, fit in fits.items():
+            before = time.process_time()
+            for seed in range(arguments.seeds):
+                for steps, m, b, episode_return in run(scenario, fit, seed, arguments.steps):
+                    yield scenario, name, seed, steps, m, b, episode_return
+            print(f"{scenario}, {name}: {time.process_time() - before:.0f} s of CPU", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--out", type=Path, help="a CSV file of all iterations")
+    arguments = parser.parse_args()
+    rows = list(measured(arguments))
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        partial = arguments.out.with_suffix(".partial")
+        with partial.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["scenario", "fit", "seed", "steps", "m_error", "b_error", "episode_return"])
+            writer.writerows(rows)
+        partial.replace(arguments.out)
+    print(f"\nmean error of m and b over {arguments.seeds} seeds, at these shares of {arguments.steps} steps")
+    print(f"{'scenario':18}{'fit':26}" + "".join(f"{share:>17.0%}" for share in SHOWN) + f"{'return':>10}")
+    for scenario, fits in SCENARIOS.items():
+        for name in fits:
+            own = [row for row in rows if row[:2] == (scenario, name)]
+            cells = []
+            for share in SHOWN:
+                at = [
+                    [row for row in own if row[2] == seed and row[3] <= share * arguments.steps][-1]
+                    for seed in range(arguments.seeds)
+                ]
+                cells.append(f"{np.mean([row[4] for row in at]):.3f} {np.mean([row[5] for row in at]):.3f}")
+            print(
+                f"{scenario:18}{name:26}"
+                + "".join(f"{cell:>17}" for cell in cells)
+                + f"{np.mean([row[6] for row in at]):>10.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
