@@ -24,6 +24,8 @@ from ambidex.symmetry import load
 
 Observation = npt.NDArray[np.float32]
 
+ANT_IDS = ("ambidex/Ant-v0", "ambidex/AntMujoco-v0")
+
 OBSERVATIONS = 28
 LARGEST_OBSERVATION = np.float32(5)
 LARGEST_TORQUE = 250.0
@@ -73,6 +75,11 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
                 f"render_mode {render_mode!r}: the ant renders as 'rgb_array', or not at all (None)"
             )
         self.scenario = get(scenario) if isinstance(scenario, str) else scenario
+        if self.scenario.env not in ANT_IDS:
+            raise ValueError(
+                f"scenario {self.scenario.name!r} is one of {self.scenario.env}, "
+                f"not of an ant ({', '.join(ANT_IDS)})"
+            )
         self.evaluation = evaluation
         self.render_mode = render_mode
         self.simulator = simulator

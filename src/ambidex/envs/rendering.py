@@ -28,9 +28,10 @@ TORSO_COLOR: Color = (0.55, 0.55, 0.58, 1.0)
 GOAL_COLOR: Color = (0.85, 0.2, 0.75, 1.0)
 LINKS_PER_LEG = 5
 
-GOAL_DISTANCE = 1.3  # of the arrow from the torso, along the way to the goal
+GOAL_DISTANCE = 1.8  # of the arrow's tip from the torso
 ARROW_HEIGHT = 0.02
-CAMERA_DISTANCE = 3.6
+CAMERA_LEAD = 0.6  # how far the camera looks ahead of the ant
+CAMERA_DISTANCE = 3.8
 CAMERA_PITCH = -38.0
 
 
@@ -56,7 +57,7 @@ class AntRenderer:
         """The picture, height x width x 3; the goal is to the right."""
         self._move(pose)
         view = pybullet.computeViewMatrixFromYawPitchRoll(
-            cameraTargetPosition=(pose.position[0] + 0.4, pose.position[1], 0.3),
+            cameraTargetPosition=(pose.position[0] + CAMERA_LEAD, pose.position[1], 0.3),
             distance=CAMERA_DISTANCE,
             yaw=0.0,
             pitch=CAMERA_PITCH,
