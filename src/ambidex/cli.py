@@ -315,6 +315,30 @@ def export(
     print(f"{onnx}: equal to the policy within {exported.difference:.1e} on {compared}")
 
 
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the runs and the page are kept.")] = Path("demo"),
+) -> None:
+    """Two minutes: a rusty triangle robot, PPO against ASL, and what ASL found out about the rust.
+
+    Example: ambidex demo --out demo
+    """
+    from ambidex.experiment.demo import demonstrate
+    from ambidex.experiment.progress import Console
+    from ambidex.report import write_report
+
+    print("A triangle robot: limb 1 is rusty and needs double the torque, limb 2 triple. Nobody tells ASL.")
+    shown = demonstrate(out, lambda config: Console(config.title, config.steps))
+    for method, value in shown.best_returns.items():
+        print(f"best return of {method}: {value:.1f}")
+    _print_table(
+        ["torque of", "learned", "true"],
+        [[ratio.limbs, f"{ratio.learned:.2f}", f"{ratio.true:.2f}"] for ratio in shown.ratios],
+    )
+    page = write_report(shown.directories, out / "report.html")["page"]
+    print(f"the report: {page}")
+
+
 def _print_table(columns: list[str], rows: list[list[Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
