@@ -158,9 +158,10 @@ def symmetry_terms(
     symmetric_values = values[:, 1:]
     if not prepared.names:
         return symmetric_values, symmetric_values, symmetric_values
-    transformed = minibatch.images_of(
-        (means @ prepared.action_matrix + prepared.action_bias).view(*means.shape[:1], -1, means.shape[1])
-    )
+    transformed = (means @ prepared.action_matrix + prepared.action_bias).view(len(means), -1, means.shape[1])
+    if prepared.bend is not None:
+        transformed = prepared.bend(transformed)
+    transformed = minibatch.images_of(transformed)
     policy_terms = torch.zeros_like(symmetric_values)
     gate: Tensor | float = 1.0
     blocked = torch.zeros_like(symmetric_values)

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.learn.action_maps import ActionMap
+from ambidex.learn.forms import LINE, PROPORTIONAL, Form, fit_within_cycles
 from ambidex.learn.line_fits import cycle_error, dataset, fit_lines, fit_singles, target_spreads
-from ambidex.learn.protocol import FloatArray, Metric
+from ambidex.learn.protocol import FitState, FloatArray, Metric
 from ambidex.learn.relations import Relations
 from ambidex.symmetry import SymmetryGroup
 
@@ -34,23 +35,33 @@ class PairwiseFit:
     """The paper's symmetry fitting (sec:sym_learning).
 
     :param form: ``"mx"`` or ``"mx+b"``, fitted by least squares in closed form; or a function that takes the
-        inputs x and outputs y of a pair and returns the m and b of its own line, such as a robust one
+        inputs x and outputs y of a pair and returns the m and b of its own line, such as a robust one; or a
+        `Form` that is not a line, such as ``ambidex.learn.forms.DEAD_BAND`` (without the fast path)
     :param update_weight: H_U, from a cycle error to the weight of an update; its value at 0 is the weight
         of what no cycle judges
     :param function_weight: H_G, from the spread of the last targets to how far a relation is trusted
     :param window: k_I, how many targets that spread looks at, the newest included
     :param least_multiplier: an update that would bring an m below this is skipped and counted
+    :param constrain_cycles: fit all pairs at once such that every cycle is an identity (eq:minimize_F_cycle),
+        which the paper describes and advises against: it takes a second or so per iteration, and varies more
     """
 
-    form: Literal["mx", "mx+b"] | LineFit = "mx+b"
+    form: Literal["mx", "mx+b"] | LineFit | Form = "mx+b"
     update_weight: Weight = cycle_penalty
     function_weight: Weight = spread_penalty
     window: int = 5
     least_multiplier: float = 0.05
+    constrain_cycles: bool = False
 
     def __post_init__(self) -> None:
-        if not callable(self.form) and self.form not in ("mx", "mx+b"):
-            raise ValueError(f"PairwiseFit: form is 'mx', 'mx+b' or a function of x and y; got {self.form!r}")
+        if not (callable(self.form) or isinstance(self.form, Form) or self.form in ("mx", "mx+b")):
+            raise ValueError(
+                f"PairwiseFit: form is 'mx', 'mx+b' or a function of x and y, or a Form; got {self.form!r}"
+            )
+        if self.constrain_cycles and callable(self.form):
+            raise ValueError(
+                "PairwiseFit: constrain_cycles needs form 'mx', 'mx+b' or a Form, not a function"
+            )
         for name in ("update_weight", "function_weight"):
             if not callable(getattr(self, name)):
                 raise ValueError(
@@ -61,7 +72,11 @@ class PairwiseFit:
         if not self.least_multiplier > 0:
             raise ValueError(f"PairwiseFit: least_multiplier is above 0; got {self.least_multiplier!r}")
 
-    def start(self, group: SymmetryGroup) -> PairwiseState:
+    def start(self, group: SymmetryGroup) -> FitState:
+        if isinstance(self.form, Form):
+            from ambidex.learn.form_fit import FormState
+
+            return FormState(self, group)
         return PairwiseState(self, group)
 
 
@@ -109,12 +124,20 @@ class PairwiseState:
         :param symmetric: (N, T, n)
         """
         form, relations = self.spec.form, self.relations
+        assert not isinstance(form, Form)
+        if self.spec.constrain_cycles:
+            line = PROPORTIONAL if form == "mx" else LINE
+            parameters = fit_within_cycles(relations, line, means, symmetric)
+            if form == "mx":
+                return parameters[:, 0], np.zeros(len(parameters)), np.zeros(len(relations.singles))
+            return parameters[:, 0], parameters[:, 1], fit_singles(relations, means, symmetric)
         if form == "mx":
             slopes, intercepts = fit_lines(relations, means, symmetric, through_origin=True)
             return slopes, intercepts, np.zeros(len(relations.singles))
         if form == "mx+b":
             slopes, intercepts = fit_lines(relations, means, symmetric, through_origin=False)
         else:
+            assert callable(form)
             lines = [
                 form(*dataset(relations, pair, means, symmetric)) for pair in range(len(relations.pairs))
             ]

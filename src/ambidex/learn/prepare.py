@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from ambidex.learn import gates, losses
 from ambidex.learn.action_maps import ActionMap
+from ambidex.learn.form_fit import FormMap, bend
 from ambidex.learn.methods import ASL, MSL, PSL, SymmetryLoss, common_fit, hyperparameter, only
 from ambidex.learn.networks import snapshot_means, snapshot_values
 from ambidex.learn.prepared import (
@@ -97,6 +99,7 @@ class Preparation:
             msl=self._msl(like),
             psl=self._psl(policy, means, data["log_probs"], clip_range),
             asl=self._asl(policy, means, clip_range),
+            bend=self._bend(),
         )
 
     def action_maps(self) -> dict[str, ActionMap]:
@@ -147,6 +150,12 @@ class Preparation:
             estimator = self._fit.action_maps()[transform.name]
             return estimator.matrix, estimator.biases
         return transform.action_map.matrix, np.zeros(transform.action_map.size)
+
+    def _bend(self) -> Callable[[Tensor], Tensor] | None:
+        fitted = self._fit.action_maps() if self._fit is not None else {}
+        if not any(isinstance(estimator, FormMap) for estimator in fitted.values()):
+            return None
+        return partial(bend, [fitted.get(name) for name in self.names])
 
     def _value_distances(
         self, policy: ActorCriticPolicy, observations: Observations, values: Tensor

@@ -15,6 +15,7 @@ of observations. Every float tensor has the dtype and device of the policy; none
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,6 +116,8 @@ class Prepared:
         (B, N, n) holds g-hat_j(mu) for ASL, and g_j(mu) as given for MSL and PSL
     :param gates: None if no transform's loss is ASL
     :param msl: None if no transform's loss is MSL; the same for ``psl`` and ``asl``
+    :param bend: what fitted forms that are not lines make of the (B, N, n) above; None for lines, which is
+        all that the fast path takes
     """
 
     names: tuple[str, ...]
@@ -134,6 +137,7 @@ class Prepared:
     msl: MSLConstants | None
     psl: PSLConstants | None
     asl: ASLConstants | None
+    bend: Callable[[Tensor], Tensor] | None = None
 
     @property
     def size(self) -> int:
