@@ -85,6 +85,38 @@ def test_a_state_goes_back_to_the_bit_in_the_same_environment():
     env.close()
 
 
+def test_a_bodys_state_carries_masses_and_gravity_to_a_new_body():
+    heavy, fresh = BulletAnt(), BulletAnt()
+    heavy.set_foot_masses([40.0, None, 20.0, None])
+    heavy.set_gravity((0.5, -0.3, -9.0))
+    heavy.reset(0.3, [0.1] * 8)
+    for _ in range(20):
+        heavy.step([100.0, -50.0] * 4)
+    fresh.set_state(heavy.get_state())
+    for _ in range(20):
+        heavy.step([-80.0, 60.0] * 4)
+        fresh.step([-80.0, 60.0] * 4)
+    assert fresh.pose() == heavy.pose()
+    heavy.close()
+    fresh.close()
+
+
+def test_a_placed_body_remembers_no_contacts():
+    walked, fresh = BulletAnt(), BulletAnt()
+    walked.reset(0.0, [0.0, 1.0, 0.0, -1.0] * 2)
+    for _ in range(40):
+        walked.step([20.0, -10.0] * 4)
+    assert sum(walked.feet_on_ground()) > 0
+    pose = walked.pose()
+    for ant in (walked, fresh):
+        ant.place(pose)
+        for _ in range(5):
+            ant.step([20.0, -10.0] * 4)
+    assert walked.pose() == fresh.pose()
+    walked.close()
+    fresh.close()
+
+
 def test_foot_masses_can_be_taken_back():
     ours, fresh = BulletAnt(), BulletAnt()
     ours.set_foot_masses([40.0, 20.0, None, None])

@@ -47,10 +47,9 @@ class BulletAnt:
         self.joint_limits: list[tuple[float, float]] = [
             pybullet.getJointInfo(self._ant, joint, client)[8:10] for joint in JOINT_LINKS
         ]
-        dynamics = [pybullet.getDynamicsInfo(self._ant, foot, client) for foot in FOOT_LINKS]
-        self._own_dynamics = [(mass, inertia) for mass, _, inertia, *_ in dynamics]
+        self._own_masses = [pybullet.getDynamicsInfo(self._ant, foot, client)[0] for foot in FOOT_LINKS]
         self._masses: list[float | None] = [None] * len(FOOT_LINKS)
-        self._start = pybullet.saveState(client)
+        self._in_the_air = pybullet.saveState(client)
 
     def reset(self, yaw: float, joint_positions: Sequence[float]) -> None:
         at_rest = (0.0, 0.0, 0.0)
@@ -67,7 +66,9 @@ class BulletAnt:
 
     def place(self, pose: Pose) -> None:
         client = self._client
-        pybullet.restoreState(self._start, physicsClientId=client)
+        # Contacts are remembered until a search does not find them any more; in the air there are none.
+        pybullet.restoreState(self._in_the_air, physicsClientId=client)
+        pybullet.performCollisionDetection(client)
         pybullet.resetBasePositionAndOrientation(self._ant, pose.position, pose.orientation, client)
         pybullet.resetBaseVelocity(self._ant, pose.linear_velocity, pose.angular_velocity, client)
         for joint, position, speed in zip(JOINT_LINKS, pose.joint_positions, pose.joint_speeds, strict=True):
@@ -95,12 +96,8 @@ class BulletAnt:
         for foot, mass in enumerate(masses):
             if mass == self._masses[foot]:
                 continue
-            if mass is None:
-                own_mass, own_inertia = self._own_dynamics[foot]
-                change = {"mass": own_mass, "localInertiaDiagonal": own_inertia}
-            else:
-                change = {"mass": mass}
-            pybullet.changeDynamics(self._ant, FOOT_LINKS[foot], physicsClientId=self._client, **change)
+            new_mass = self._own_masses[foot] if mass is None else mass  # the inertia follows
+            pybullet.changeDynamics(self._ant, FOOT_LINKS[foot], mass=new_mass, physicsClientId=self._client)
             self._masses[foot] = mass
 
     def step(self, torques: Sequence[float]) -> None:
