@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import textwrap
 
 import numpy as np
@@ -8,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ambidex.symmetry import DictMap, MatrixMap, Symmetry, SymmetryGroup, catalog_names, load, parse, save
+from ambidex.symmetry.files import ParsedDescription
 from ambidex.symmetry.isometry import named, rotation
+from ambidex.symmetry.text import from_yaml
 from tests.symmetry.strategies import index_maps
 from tests.symmetry.tables import ant_tables
 from tests.symmetry.test_discrete import choice_maps
@@ -102,6 +105,66 @@ def test_a_layout_of_everything_survives(tmp_path):
     assert "{isometry: xz, phase: half}" in (tmp_path / "copy.yaml").read_text()
 
 
+def test_moves_by_name_survive_as_tables(tmp_path):
+    file = write(
+        tmp_path,
+        """
+        joints: [left, right]
+        observations: [{v: vector}, {position: joint}]
+        actions: [{torque: joint}]
+        transforms: {mirror: {isometry: xz, moves: {left: -right}}}
+        """,
+    )
+    save(load(file), tmp_path / "copy.yaml")
+    assert_same(load(tmp_path / "copy.yaml"), load(file))
+
+
+JUNK = [
+    None,
+    0,
+    -1,
+    2.5,
+    10**30,
+    float("nan"),
+    True,
+    "x",
+    "",
+    [],
+    [1, 2],
+    [None],
+    ["x"],
+    {},
+    {"a": 1},
+    {1: 2},
+]
+
+
+def places(content, path=()):
+    if path:
+        yield path
+    if isinstance(content, dict | list):
+        for key in content if isinstance(content, dict) else range(len(content)):
+            yield from places(content[key], (*path, key))
+
+
+def test_whatever_stands_in_a_file_it_loads_or_is_refused_in_words(tmp_path):
+    content = from_yaml(textwrap.dedent(BIPED))
+    refused = 0
+    for path in list(places(content)):
+        for junk in JUNK:
+            changed = copy.deepcopy(content)
+            holder = changed
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = junk
+            try:
+                ParsedDescription.from_content("robot.yaml", changed).group()
+            except ValueError as error:
+                refused += 1
+                assert str(error)
+    assert refused > 500
+
+
 def test_a_changed_table_survives_although_the_layout_says_otherwise(tmp_path):
     ant = load("ant")
     rusty = [*ant["xz"].action_map.multipliers]
@@ -190,6 +253,15 @@ def test_every_broken_table_is_named_at_once(tmp_path):
     assert {finding.code for finding in parsed.findings()} == {
         *("not-a-permutation", "bad-multiplier", "size", "index-out-of-range")
     }
+
+
+def test_what_cannot_be_compiled_is_refused_with_the_files_name(tmp_path):
+    parsed = parse(
+        write(tmp_path, "observations: [{v: {vector: [x]}}]\nactions: [{n: scalar}]\ngenerators: [r90]")
+    )
+    for use in (parsed.group, lambda: parsed.tables):
+        with pytest.raises(ValueError, match=r"robot.yaml: transform 'r90' mixes"):
+            use()
 
 
 def test_parse_also_gives_the_tables_of_what_is_said_by_name():

@@ -126,8 +126,8 @@ class Body:
         if wanted in (None, "all"):
             return known
         chosen: list[str] = []
-        for word in wanted if isinstance(wanted, list) else [wanted]:
-            found = [name for name in known if name == word or fnmatchcase(name, str(word))]
+        for word in map(str, wanted if isinstance(wanted, list) else [wanted]):
+            found = [name for name in known if name == word or fnmatchcase(name, word)]
             if not found and among == "joints" and word in self.limbs:
                 found = [name for name, joint in self.joints.items() if joint.limb == word]
             if not found:
@@ -281,11 +281,13 @@ def read_limits(where: str, value: Any) -> tuple[float, float] | None:
     """``[lowest, highest]``, or None where nothing is given."""
     if value is None:
         return None
-    if isinstance(value, list) and len(value) == 2 and all(isinstance(n, int | float) for n in value):
-        lowest, highest = value
-        if lowest < highest:
-            return (float(lowest), float(highest))
-    raise ValueError(f"{where}: limits are [lowest, highest], got {value!r}")
+    try:
+        lowest, highest = map(geometry.number, value)
+    except (TypeError, ValueError):
+        lowest, highest = 0.0, 0.0
+    if not lowest < highest:
+        raise ValueError(f"{where}: limits are [lowest, highest], got {value!r}")
+    return (lowest, highest)
 
 
 def _entries(where: str, value: Any) -> list[tuple[str, Any]]:
@@ -307,8 +309,8 @@ def _entries(where: str, value: Any) -> list[tuple[str, Any]]:
 def _place(where: str, value: Any) -> FloatArray:
     try:
         if isinstance(value, Mapping):
-            check_keys(f"{where}: at", value, ("degrees",))
-            return geometry.rotation("z", float(value["degrees"]))[:, 0]
+            check_keys("at", value, ("degrees",))
+            return geometry.rotation("z", geometry.number(value.get("degrees")))[:, 0]
         return geometry.point(value)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.body import Body, Motion, read_limits
 from ambidex.symmetry.quantities import (
     ANGLES,
@@ -26,6 +27,7 @@ from ambidex.symmetry.wording import check_keys
 Key = tuple[str, str | None, int]
 OPTIONS = ("of", "history", "newest")
 JOINT_OPTIONS = ("unsigned", "limits")
+MOST_ELEMENTS = 10_000  # images are no matter of index tables
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,9 @@ class Block:
 def read_fields(where: str, items: Any, body: Body) -> list[Block]:
     """The blocks of a list of fields, in their order; no two may be the same."""
     blocks = _read_list(where, items, body)
+    size = sum(block.size for block in blocks)
+    if size > MOST_ELEMENTS:
+        raise ValueError(f"{where}: {size} elements are more than the {MOST_ELEMENTS} that a layout may have")
     seen: set[Key] = set()
     for block in blocks:
         if block.key in seen:
@@ -134,7 +139,7 @@ def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
 
 def _repeated(where: str, blocks: list[Block], spec: Mapping[str, Any]) -> list[Block]:
     steps, newest = spec.get("history"), spec.get("newest", "last")
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+    if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= MOST_ELEMENTS:
         raise ValueError(f"{where}: history is the number of time steps, got {steps!r}")
     if newest not in ("first", "last"):
         raise ValueError(f"{where}: newest is first or last, got {newest!r}")
@@ -143,9 +148,10 @@ def _repeated(where: str, blocks: list[Block], spec: Mapping[str, Any]) -> list[
 
 
 def _scalar(value: Any) -> Scalar:
-    if value is not None and (not isinstance(value, int) or value < 1):
+    count = 1 if value is None else value
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_ELEMENTS:
         raise ValueError
-    return Scalar(value or 1)
+    return Scalar(count)
 
 
 def _some_of(value: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
@@ -180,19 +186,17 @@ def _clock(value: Any) -> Clock:
 
 def _heights(value: Any) -> HeightMap:
     check_keys("heights", value, ("shape", "rows", "columns", "spacing", "centre"))
-    rows, columns = value["rows"], value["columns"]
-    if {rows.removeprefix("-"), columns.removeprefix("-")} != {"x", "y"}:
-        raise ValueError
+    rows, columns = str(value["rows"]), str(value["columns"])
     n_rows, n_columns = value["shape"]
-    between_rows, between_columns = value.get("spacing", (1, 1))
-    x, y = value.get("centre", (0, 0))
-    return HeightMap(
-        (int(n_rows), int(n_columns)),
-        rows,
-        columns,
-        (float(between_rows), float(between_columns)),
-        (float(x), float(y)),
-    )
+    between_rows, between_columns = map(geometry.number, value.get("spacing", (1, 1)))
+    x, y = map(geometry.number, value.get("centre", (0, 0)))
+    if (
+        {rows.removeprefix("-"), columns.removeprefix("-")} != {"x", "y"}
+        or not all(isinstance(count, int) and 1 <= count <= MOST_ELEMENTS for count in (n_rows, n_columns))
+        or min(between_rows, between_columns) <= 0
+    ):
+        raise ValueError
+    return HeightMap((n_rows, n_columns), rows, columns, (between_rows, between_columns), (x, y))
 
 
 _QUANTITIES: dict[str, tuple[Callable[[Any], Quantity], str]] = {

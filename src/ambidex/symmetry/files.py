@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -112,6 +113,11 @@ class ParsedDescription:
         names = content.get("names") or {}
         if not isinstance(names, Mapping):
             raise ValueError(f"names: expected {{product: better name}}, got {names!r}")
+        elements = content.get("elements")
+        if elements is not None and not (
+            isinstance(elements, list) and all(isinstance(name, str) for name in elements)
+        ):
+            raise ValueError(f"elements: expected a list of names, got {elements!r}")
         entries = _read_entries(given[0], content[given[0]], layout)
         return cls(
             where,
@@ -119,17 +125,18 @@ class ParsedDescription:
             entries,
             generate,
             {str(key): str(name) for key, name in names.items()},
-            content.get("elements"),
+            elements,
             bool(content.get("group", False)),
         )
 
     @cached_property
     def tables(self) -> dict[str, dict[str, Any]]:
         """The tables of each transform that the file gives: ``{"xz": {"observation": {"indices": ...}}}``."""
-        return {
-            name: entry if "action" in entry else table_of(self._by_name(name, entry))
-            for name, entry in self.entries.items()
-        }
+        with self._named_errors():
+            return {
+                name: entry if "action" in entry else table_of(self._by_name(name, entry))
+                for name, entry in self.entries.items()
+            }
 
     def findings(self) -> list[Finding]:
         """What is wrong with single tables, each on its own."""
@@ -141,8 +148,13 @@ class ParsedDescription:
         findings = self.findings()
         if findings:
             raise ValueError("\n".join(f"{self.where}: {finding}" for finding in findings))
-        try:
+        with self._named_errors():
             return self._build()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
         except ValueError as error:
             raise ValueError(f"{self.where}: {error}") from None
 
@@ -190,7 +202,7 @@ def _read(description: str | Path) -> tuple[str, str]:
 
 
 def _read_entries(section: str, given: Any, layout: Layout | None) -> dict[str, dict[str, Any]]:
-    if isinstance(given, list):
+    if isinstance(given, list) and all(isinstance(name, str) for name in given):
         given = {name: name for name in given}
     if not isinstance(given, Mapping):
         raise ValueError(f"{section}: expected the transforms by name, got {given!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -82,7 +83,7 @@ def table_findings(
         number = isinstance(multiplier, int | float | np.integer | np.floating) and not isinstance(
             multiplier, bool
         )
-        if not number or not np.isfinite(multiplier) or multiplier == 0:
+        if not number or not math.isfinite(multiplier) or multiplier == 0:
             found.append(
                 finding(
                     "bad-multiplier",

@@ -43,11 +43,16 @@ def direction(value: Any) -> FloatArray:
 
 def point(value: Any) -> FloatArray:
     """A place in the body's frame from 2 or 3 numbers; z is 0 where it is left out."""
-    if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and len(value) in (2, 3):
-        numbers = [n for n in value if isinstance(n, int | float) and not isinstance(n, bool)]
-        if len(numbers) == len(value) and np.isfinite(numbers).all():
-            return np.array([*numbers, 0.0][:3], dtype=np.float64)
-    raise ValueError(f"a place is a list of 2 or 3 numbers, got {value!r}")
+    if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str) or len(value) not in (2, 3):
+        raise ValueError(f"a place is a list of 2 or 3 numbers, got {value!r}")
+    return np.array([*map(number, value), 0.0][:3])
+
+
+def number(value: Any) -> float:
+    """A finite number, and nothing that only converts to one."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300:
+        return float(value)
+    raise ValueError(f"expected a number, got {value!r}")
 
 
 def reflection(normal: Any) -> FloatArray:
@@ -118,7 +123,7 @@ def from_description(value: Any) -> FloatArray:
     if isinstance(value, dict) and set(value) == {"normal"}:
         return reflection(value["normal"])
     if isinstance(value, dict) and set(value) == {"axis", "degrees"}:
-        return rotation(value["axis"], float(value["degrees"]))
+        return rotation(value["axis"], number(value["degrees"]))
     if isinstance(value, list):
         try:
             matrix = np.array(value, dtype=np.float64)

@@ -208,10 +208,10 @@ def _names(blocks: list[Block]) -> tuple[str, ...]:
 
 
 def _read_choices(actions: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
-    given = check_keys("actions", actions, ("choices",))["choices"]
+    given = check_keys("actions", actions, ("choices",)).get("choices")
     if isinstance(given, list):
         factors = [tuple(map(str, given))]
-    elif isinstance(given, Mapping):
+    elif isinstance(given, Mapping) and all(isinstance(names, list) for names in given.values()):
         factors = [tuple(f"{factor}.{choice}" for choice in names) for factor, names in given.items()]
     else:
         raise ValueError(

@@ -11,7 +11,7 @@ _BOOL = "tag:yaml.org,2002:bool"
 
 
 def from_yaml(text: str) -> Any:
-    """The content of a YAML text; a key given twice is refused, ``on``, ``off``, ``yes``, ``no`` are words."""
+    """The content of a text; a key given twice is refused, and ``on``, ``off``, ``yes``, ``no`` are words."""
     return yaml.load(text, Loader=_Loader)
 
 
