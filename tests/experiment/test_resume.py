@@ -22,12 +22,10 @@ SMALL = {
     "metrics_every": 2,
 }
 CONFIGS = {
-    "triangle": resolve("triangle-rust", "asl", SMALL | {"form": None, "num_envs": 8, "steps": 8 * 16 * 40}),
-    "sampled": resolve(
-        "triangle-rust", "asl", SMALL | {"form": None, "num_envs": 8, "steps": 2048, "symmetry_samples": 2}
-    ),
+    "triangle": resolve("triangle-rust", "asl", SMALL | {"num_envs": 8, "steps": 8 * 16 * 40}),
+    "sampled": resolve("triangle-rust", "asl", SMALL | {"num_envs": 8, "steps": 2048, "symmetry_samples": 2}),
     "plain": resolve("triangle-rust", "ppo", SMALL | {"num_envs": 8, "steps": 2048}),
-    "ant": resolve("A2.1", "asl", SMALL | {"form": None, "n_steps": 64, "steps": 64 * 6}),
+    "ant": resolve("A2.1", "asl", SMALL | {"n_steps": 64, "steps": 64 * 6}),
     "pendulum": resolve(None, "ppo", SMALL | {"env": "Pendulum-v1", "n_steps": 128, "steps": 128 * 8}),
 }
 

@@ -103,7 +103,10 @@ def build_policy(config: RunConfig, env: gym.Env) -> ActorCriticPolicy:
 def _make(config: RunConfig, **options: Any) -> gym.Env:
     if config.scenario is not None:
         options["scenario"] = config.scenario
-    return gym.make(_environment_id(config), disable_env_checker=True, **options)
+    try:
+        return gym.make(_environment_id(config), disable_env_checker=True, **options)
+    except gym.error.Error as error:
+        raise ValueError(f"env {config.env!r}: {error}") from None
 
 
 def _environment_id(config: RunConfig) -> str:

@@ -35,7 +35,7 @@ def play(directory: Path, video: Path, *, which: Which = "best", seconds: float 
         if video.suffix == ".gif":
             imageio.mimwrite(aside, frames, duration=1000 / FRAMES_PER_SECOND, loop=0)
         else:
-            even = [_even(frame) for frame in frames]
+            even: list[Any] = [_even(frame) for frame in frames]
             imageio.mimwrite(aside, even, fps=FRAMES_PER_SECOND, macro_block_size=2)
         aside.replace(video)
     finally:

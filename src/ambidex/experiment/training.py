@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,13 @@ _LOGGED = {
     "explained_variance": "train/explained_variance",
     "std": "train/std",
 }
+
+
+def _refuse_non_finite(values: dict[str, float]) -> None:
+    """Stop a run whose losses broke; a symmetry loss stops by itself, Stable-Baselines3's PPO does not."""
+    for name in ("train/policy_gradient_loss", "train/value_loss", "train/loss"):
+        if not math.isfinite(values.get(name, 0.0)):
+            raise FloatingPointError(f"{name.removeprefix('train/')} became {values[name]}")
 
 
 class Training:
@@ -125,6 +133,7 @@ class Training:
     def _log(self) -> None:
         values = {name: float(value) for name, value in self.model.logger.name_to_value.items()}
         self.model.logger.dump(self.steps)
+        _refuse_non_finite(values)
         episodes = self.model.ep_info_buffer
         assert episodes is not None
         episode_return = float(np.mean([float(e["r"]) for e in episodes])) if episodes else None

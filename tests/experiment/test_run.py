@@ -1,0 +1,254 @@
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+
+from ambidex import symmetry
+from ambidex.experiment import checkpoint, record, run
+from ambidex.experiment.files import read_arrays
+from ambidex.experiment.measure import value_distances
+from ambidex.experiment.presets import resolve
+from ambidex.experiment.run import RunFailed
+from ambidex.experiment.training import Training
+
+
+class _Listener:
+    def __init__(self):
+        self.warnings = []
+        self.updates = []
+
+    def update(self, **figures):
+        self.updates.append(figures)
+
+    def warn(self, message):
+        self.warnings.append(message)
+
+
+def _rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_directory_describes_itself(finished):
+    about = json.loads((finished / "run.json").read_text())
+    assert (about["format"], about["status"], about["steps"], about["iterations"]) == (1, "done", 512, 4)
+    assert about["config"]["scenario"] == "triangle-rust"
+    assert about["config"]["hyperparameters"]["num_envs"] == 8
+    assert about["versions"]["torch"] == torch.__version__
+    assert about["hardware"]["cores"] == os.cpu_count()
+    assert {"rollout", "fit", "update", "logging", "evaluation"} <= about["timings"].keys()
+    assert symmetry.load(finished / "symmetry.yaml") == symmetry.load("triangle")
+    truth = json.loads((finished / "truth.json").read_text())
+    assert truth["b"]["multipliers"] == pytest.approx([-1 / 3, -1, -3])
+
+
+def test_one_row_of_progress_per_iteration(finished):
+    rows = _rows(finished / "progress.csv")
+    assert [(row["iteration"], row["steps"]) for row in rows] == [
+        ("1", "128"),
+        ("2", "256"),
+        ("3", "384"),
+        ("4", "512"),
+    ]
+    assert rows[0]["episode_return"] == ""  # no episode of 50 steps has ended yet
+    assert all(math.isfinite(float(row["symmetry_policy_loss"])) for row in rows)
+    assert [row["iteration"] for row in _rows(finished / "timings.csv")] == ["1", "2", "3", "4"]
+
+
+def test_evaluations_and_metrics_come_when_they_are_due(finished):
+    evaluations = _rows(finished / "evaluations.csv")
+    assert [row["iteration"] for row in evaluations] == ["2"] * 4 + ["4"] * 4
+    assert [row["episode"] for row in evaluations] == ["0", "1", "2", "3"] * 2
+    assert {row["length"] for row in evaluations} == {"50"}
+    metrics = _rows(finished / "symmetry.csv")
+    assert {row["iteration"] for row in metrics} == {"2", "4"}
+    names = {row["metric"] for row in metrics}
+    assert {"value_distance", "neutral_rejection_ratio", "value_gate_ratio", "target_m", "map_m"} <= names
+    assert list((finished / "tensorboard").glob("events*"))
+
+
+def test_best_and_last_policy_are_kept(finished):
+    best, last = (read_arrays(finished / f"policy-{which}.safetensors") for which in ("best", "last"))
+    assert best.keys() == last.keys()
+    newest = checkpoint.newest(finished / "checkpoints", pytest.fail)
+    for name, array in last.items():
+        np.testing.assert_array_equal(array, newest.arrays["policy"][name])
+
+
+def test_a_run_shorter_than_its_first_evaluation_is_evaluated_at_its_end(tmp_path, tiny):
+    config = resolve("triangle", "ppo", tiny | {"steps": 100, "evaluation_every": 15})
+    run.train(config, tmp_path / "run")
+    assert {row["iteration"] for row in _rows(tmp_path / "run" / "evaluations.csv")} == {"1"}
+
+
+def test_plain_ppo_measures_value_distances_before_the_update(tiny):
+    group = symmetry.load("triangle")
+    training = Training(resolve("triangle-rust", "ppo", tiny), group, _Listener())
+    training._roll_out()
+    model = training.model
+    expected = {name: [] for name in group.names}
+    for step in range(16):
+        for env in range(8):
+            state = model.rollout_buffer.observations[step, env]
+            value = model.rollout_buffer.values[step, env]
+            for name in group.names:
+                image = torch.as_tensor(group[name].observation(state))[None]
+                expected[name].append(abs(model.policy.predict_values(image).item() - value))
+    measured = value_distances(model, group)
+    assert [(metric, transform) for metric, transform, _, _ in measured] == [
+        ("value_distance", name) for name in group.names
+    ]
+    for _, transform, _, value in measured:
+        assert value == pytest.approx(np.mean(expected[transform]), rel=1e-5)
+
+
+def test_a_directory_that_holds_a_run_is_refused(finished, tiny):
+    with pytest.raises(ValueError, match="ambidex resume"):
+        run.train(resolve("triangle-rust", "asl", tiny), finished)
+    with pytest.raises(ValueError, match="another method, seed"):
+        run.train_or_resume(resolve("triangle-rust", "ppo", tiny | {"seed": 4}), finished)
+
+
+def test_two_processes_do_not_train_one_run(tmp_path, tiny):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    with record.lock(directory):
+        assert record.is_locked(directory)
+        with pytest.raises(ValueError, match="another process"):
+            run.train(resolve("triangle", "ppo", tiny), directory)
+    assert not record.is_locked(directory)
+
+
+def test_wrong_input_leaves_no_directory(tmp_path, tiny):
+    for scenario, overrides, words in [
+        ("A9.9", {}, "A9.9"),
+        (None, {"env": "NoSuch-v0"}, "NoSuch"),
+        ("triangle", {"symmetry": "ant"}, "28"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            run.train(resolve(scenario, "psl" if scenario else "ppo", tiny | overrides), tmp_path / "run")
+        assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("method", ["ppo", "asl"])
+def test_a_loss_that_breaks_ends_the_run_with_its_last_good_checkpoint(tmp_path, tiny, monkeypatch, method):
+    real = Training._roll_out
+
+    def break_third(self):
+        real(self)
+        if self.iteration == 2:
+            self.model.rollout_buffer.returns[3, 2] = np.nan
+
+    monkeypatch.setattr(Training, "_roll_out", break_third)
+    directory = tmp_path / "run"
+    with pytest.raises(RunFailed, match="loss"):
+        run.train(resolve("triangle-rust", method, tiny), directory, checkpoint_seconds=0.0)
+    about = record.read(directory)
+    assert about["status"] == "failed"
+    assert "loss" in about["message"]
+    good = checkpoint.newest(directory / "checkpoints", pytest.fail)
+    assert good.iteration == 2
+    assert all(np.isfinite(array).all() for array in good.arrays["policy"].values())
+    monkeypatch.undo()
+    run.resume(directory)
+    assert record.read(directory)["status"] == "done"
+
+
+_FILE_LIMIT = """
+import resource, signal, sys
+from pathlib import Path
+from ambidex.experiment import run, training
+from ambidex.experiment.presets import resolve
+real = training.Training._iterate
+def iterate(self):
+    real(self)
+    if self.iteration == 2:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+training.Training._iterate = iterate
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+try:
+    run.train(resolve("triangle-rust", "asl", eval(sys.argv[1])), Path(sys.argv[2]), checkpoint_seconds=0.0)
+except OSError as error:
+    print(error)
+"""
+
+
+def test_no_room_for_a_checkpoint_is_one_clear_error_and_the_last_one_stays(tmp_path, tiny, finished):
+    directory = tmp_path / "run"
+    command = [sys.executable, "-W", "ignore", "-c", _FILE_LIMIT, repr(tiny), str(directory)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "the last checkpoint is whole" in said
+    assert f"ambidex resume {directory}" in said
+    assert len(said.strip().splitlines()) == 1
+    assert checkpoint.newest(directory / "checkpoints", pytest.fail).iteration == 1
+    run.resume(directory)
+    for name in ("policy-last.safetensors", "progress.csv", "symmetry.csv", "evaluations.csv"):
+        assert (directory / name).read_bytes() == (finished / name).read_bytes()
+
+
+def test_an_environment_without_state_is_said_loudly_and_resumes_with_a_new_episode(tmp_path, tiny):
+    class Forgetful(gym.Env):
+        observation_space = gym.spaces.Box(-1, 1, (3,))
+        action_space = gym.spaces.Box(-1, 1, (1,))
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.steps = 0
+            return self.observation_space.sample(), {}
+
+        def step(self, action):
+            self.steps += 1
+            return self.observation_space.sample(), float(action[0]), False, self.steps >= 20, {}
+
+    gym.register("Forgetful-v0", Forgetful)
+    config = resolve(None, "ppo", tiny | {"env": "Forgetful-v0", "num_envs": 1, "n_steps": 64, "steps": 192})
+    listener = _Listener()
+    run.train(config, tmp_path / "run", reporter=listener, checkpoint_seconds=0.0)
+    assert len(listener.warnings) == 1
+    assert "Forgetful" in listener.warnings[0]
+    kept = checkpoint.newest(tmp_path / "run" / "checkpoints", pytest.fail)
+    assert "environment" not in kept.arrays
+    about = record.read(tmp_path / "run")
+    (tmp_path / "run" / "run.json").write_text(
+        json.dumps(about | {"status": "running", "config": about["config"] | {"steps": 256}})
+    )
+    run.resume(tmp_path / "run")
+    assert [row["steps"] for row in _rows(tmp_path / "run" / "progress.csv")] == ["64", "128", "192", "256"]
+
+
+def test_any_gymnasium_id_with_a_symmetry_file(tmp_path, tiny):
+    description = tmp_path / "pendulum.yaml"
+    mirror = symmetry.Symmetry(
+        "mirror",
+        obs_indices=[0, 1, 2],
+        obs_multipliers=[1, -1, -1],
+        act_indices=[0],
+        act_multipliers=[-1],
+        kind="reflection",
+    )
+    symmetry.save(symmetry.SymmetryGroup([mirror]), description)
+    overrides = tiny | {"env": "Pendulum-v1", "symmetry": str(description), "num_envs": 1, "n_steps": 128}
+    run.train(resolve(None, "asl", overrides), tmp_path / "run")
+    metrics = _rows(tmp_path / "run" / "symmetry.csv")
+    assert {row["transform"] for row in metrics if row["metric"] == "value_distance"} == {"mirror"}
+    assert not (tmp_path / "run" / "truth.json").exists()
+
+
+def test_reflections_and_rotations_have_their_own_dead_zone(tiny):
+    overrides = tiny | {"dead_zone_reflections": 0.25, "dead_zone_rotations": 0.5}
+    training = Training(resolve("triangle", "asl", overrides), symmetry.load("triangle"), _Listener())
+    assert training.model.loss.dead_zone == {"a": 0.25, "b": 0.25, "c": 0.25, "d": 0.5, "e": 0.5}
+
+
+def test_the_reporter_hears_of_every_iteration(tmp_path, tiny):
+    listener = _Listener()
+    run.train(resolve("triangle", "ppo", tiny), tmp_path / "run", reporter=listener)
+    assert [figures["steps"] for figures in listener.updates] == [128, 256, 384, 512]
+    assert not listener.warnings
