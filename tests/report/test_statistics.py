@@ -129,6 +129,8 @@ def test_one_seed_has_no_interval() -> None:
     generator = np.random.default_rng(0)
     assert interquartile_mean_interval([[3.0]], generator) == Interval(3.0)
     assert improvement_interval([([3.0], [1.0])], generator) == Interval(1.0)
+    assert improvement_interval([([3.0], [1.0, 5.0])], generator) == Interval(0.5)
+    assert interquartile_mean_interval([[3.0], [1.0, 2.0]], generator) == Interval(2.0)
     assert mean_curve_interval([[1.0, 2.0]], generator) is None
 
 

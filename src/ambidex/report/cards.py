@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ambidex.report import paper
 from ambidex.report.maps import Fit
+from ambidex.report.statistics import Interval
 from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary, Summary
 from ambidex.report.wording import bounds, listed, method_name, number, pair_name, plural, score, steps
 
@@ -37,7 +38,7 @@ def cards(summary: Summary) -> list[Card]:
                 "All scenarios",
                 number(one.improvement.estimate, 2),
                 f"The chance that a seed of {method_name(one.method)} beats a seed of PPO, the mean over "
-                f"{plural(len(one.scenarios), 'scenario')}, 95 % interval {bounds(one.improvement, 2)}.",
+                f"{plural(len(one.scenarios), 'scenario')}{_interval_words(one.improvement)}.",
                 one.method,
             )
         )
@@ -65,6 +66,16 @@ def _best(scenario: ScenarioSummary) -> Card | None:
     return Card(f"Highest return on {scenario.name}", figure, sentence, best.method)
 
 
+def _single(name: str, ours: int, theirs: int) -> str:
+    if ours == theirs:
+        return f"{name} and PPO with a single seed each"
+    return f"A single seed of {name if ours == 1 else 'PPO'}"
+
+
+def _interval_words(interval: Interval) -> str:
+    return f", 95 % interval {bounds(interval, 2)}" if interval.low is not None else ""
+
+
 def _maximum(method: MethodSummary) -> float:
     return method.statistics.max_return_mean or 0.0
 
@@ -89,7 +100,7 @@ def _chance(scenario: ScenarioSummary) -> Card | None:
     name = method_name(best.method)
     if best.improvement.low is None:
         sentence = (
-            f"{name} and PPO with a single seed each: a difference between them may be luck. "
+            f"{_single(name, ours, theirs)}: a difference between them may be luck. "
             f"The paper averages {paper.SEEDS}."
         )
         return Card("How sure", "1 seed", sentence, warning=True)

@@ -32,7 +32,7 @@ def figure_json(chart: Chart) -> str:
             "tickformat": "~s",
             "hoverformat": ",.0f",
         },
-        "yaxis": {"title": {"text": chart.y_title, "standoff": 10}},
+        "yaxis": {"title": {"text": chart.y_title, "standoff": 10}, "exponentformat": "none"},
     }
     return json.dumps({"data": traces, "layout": layout}, allow_nan=False).replace("</", "<\\/")
 

@@ -26,7 +26,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its confidence interval; no interval where there is a single score."""
+    """An estimate with its confidence interval; none where a single score leaves nothing to resample."""
 
     estimate: float
     low: float | None = None
@@ -90,7 +90,7 @@ def interquartile_mean_interval(
     """
     arrays = [np.asarray(scores, dtype=np.float64) for scores in strata]
     estimate = float(interquartile_mean(np.concatenate(arrays)))
-    if max(map(len, arrays)) < 2:
+    if min(map(len, arrays)) < 2:
         return Interval(estimate)
     drawn = [_resample(scores, generator, resamples) for scores in arrays]
     low, high = _percentiles(interquartile_mean(np.concatenate(drawn, axis=1)), confidence)
@@ -109,7 +109,7 @@ def improvement_interval(
     """
     pairs = [(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)) for a, b in strata]
     estimate = float(np.mean([probability_of_improvement(a, b) for a, b in pairs]))
-    if max(max(len(a), len(b)) for a, b in pairs) < 2:
+    if min(min(len(a), len(b)) for a, b in pairs) < 2:
         return Interval(estimate)
     drawn = [_wins(_resample(a, generator, resamples), _resample(b, generator, resamples)) for a, b in pairs]
     low, high = _percentiles(np.mean(drawn, axis=0), confidence)
