@@ -56,7 +56,7 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
         policy_name(env.observation_space),
         env,
         symmetries=group,
-        loss=_loss(config, group),
+        loss=_loss(config, group, env.action_space),
         symmetry_samples=h.symmetry_samples,
         fast=h.fast,
         learning_rate=h.learning_rate,
@@ -117,9 +117,9 @@ def _environment_id(config: RunConfig) -> str:
     return config.env or scenarios.get(config.scenario).env
 
 
-def _loss(config: RunConfig, group: SymmetryGroup | None) -> Any:
+def _loss(config: RunConfig, group: SymmetryGroup | None, space: gym.Space[Any]) -> Any:
     """The symmetry loss of the method; None for plain PPO, whose symmetries are only measured."""
-    from ambidex.learn import ASL, MSL, PSL, PairwiseFit
+    from ambidex.learn import ASL, MSL, PSL
 
     h = config.hyperparameters
     if config.method == "ppo" or group is None:
@@ -139,5 +139,20 @@ def _loss(config: RunConfig, group: SymmetryGroup | None) -> Any:
         dead_zone=dead_zone,
         value_gate=h.value_gate,
         history=h.history,
-        fit=None if h.form is None else PairwiseFit(form=h.form),
+        fit=_fit(config, space),
     )
+
+
+def _fit(config: RunConfig, space: gym.Space[Any]) -> Any:
+    """How ASL's action maps are fitted; None keeps the given ones."""
+    from ambidex.learn import CalibratedFit, PairwiseFit
+
+    h = config.hyperparameters
+    if h.form is None:
+        return None
+    if h.fit == "pairwise":
+        return PairwiseFit(form=h.form)
+    box = None
+    if isinstance(space, gym.spaces.Box):
+        box = tuple(map(float, space.low)), tuple(map(float, space.high))
+    return CalibratedFit(offsets=h.form == "mx+b", bounds=box)

@@ -51,6 +51,9 @@ class Hyperparameters(_Strict):
     form: Literal["mx", "mx+b"] | None = Field(
         default=None, description="the fitted form (ASL); null: no fit"
     )
+    fit: Literal["pairwise", "calibrated"] = Field(
+        default="pairwise", description="the paper's fit, or one scale and offset per actuator (ASL)"
+    )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
     fast: bool | None = Field(default=None, description="the hand-written update; null: where it applies")
 
@@ -67,6 +70,7 @@ class RunConfig(_Strict):
     evaluation_every: int = Field(default=15, gt=0, description="iterations between evaluations")
     evaluation_episodes: int = Field(default=16, gt=0)
     metrics_every: int = Field(default=5, gt=0, description="iterations between symmetry metrics")
+    checkpoint_seconds: float = Field(default=20.0, ge=0, description="checkpoints are this far apart")
     hyperparameters: Hyperparameters = Hyperparameters()
 
     @property
