@@ -16,6 +16,7 @@ TINY = {
     "evaluation_every": 2,
     "evaluation_episodes": 4,
     "metrics_every": 2,
+    "checkpoint_seconds": 0.0,
     "steps": 8 * 16 * 4,
 }
 

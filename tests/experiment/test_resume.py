@@ -20,6 +20,7 @@ SMALL = {
     "evaluation_every": 3,
     "evaluation_episodes": 2,
     "metrics_every": 2,
+    "checkpoint_seconds": 0.0,
 }
 CONFIGS = {
     "triangle": resolve("triangle-rust", "asl", SMALL | {"num_envs": 8, "steps": 8 * 16 * 40}),
@@ -39,9 +40,9 @@ def _processes():
 
 def _go_on(config, directory):
     if (directory / "run.json").exists():
-        run.resume(directory, checkpoint_seconds=0.0)
+        run.resume(directory)
     else:
-        run.train(config, directory, checkpoint_seconds=0.0)
+        run.train(config, directory)
 
 
 def _stop_after(config, directory, iterations):
@@ -55,7 +56,7 @@ def _stop_after(config, directory, iterations):
 
     checkpoint.write = write
     try:
-        run.train(config, directory, checkpoint_seconds=0.0)
+        run.train(config, directory)
     except KeyboardInterrupt:
         pass
     finally:
@@ -130,7 +131,7 @@ def test_a_damaged_checkpoint_is_said_and_the_older_one_leads_to_the_same_end(tm
         def warn(self, message):
             said.append(message)
 
-    run.resume(tmp_path / "stopped", reporter=Listener(), checkpoint_seconds=0.0)
+    run.resume(tmp_path / "stopped", reporter=Listener())
     assert len(said) == 1
     assert "000005" in said[0]
     _assert_equal(tmp_path / "whole", tmp_path / "stopped")
@@ -138,8 +139,8 @@ def test_a_damaged_checkpoint_is_said_and_the_older_one_leads_to_the_same_end(tm
 
 def test_the_result_does_not_depend_on_how_often_checkpoints_are_written(tmp_path):
     config = CONFIGS["plain"]
-    run.train(config, tmp_path / "often", checkpoint_seconds=0.0)
-    run.train(config, tmp_path / "seldom", checkpoint_seconds=1e9)
+    run.train(config, tmp_path / "often")
+    run.train(config.model_copy(update={"checkpoint_seconds": 1e9}), tmp_path / "seldom")
     _assert_equal(tmp_path / "often", tmp_path / "seldom")
 
 

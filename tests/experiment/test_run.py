@@ -149,7 +149,7 @@ def test_a_loss_that_breaks_ends_the_run_with_its_last_good_checkpoint(tmp_path,
     monkeypatch.setattr(Training, "_roll_out", break_third)
     directory = tmp_path / "run"
     with pytest.raises(RunFailed, match="loss"):
-        run.train(resolve("triangle-rust", method, tiny), directory, checkpoint_seconds=0.0)
+        run.train(resolve("triangle-rust", method, tiny), directory)
     about = record.read(directory)
     assert about["status"] == "failed"
     assert "loss" in about["message"]
@@ -174,7 +174,7 @@ def iterate(self):
 training.Training._iterate = iterate
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 try:
-    run.train(resolve("triangle-rust", "asl", eval(sys.argv[1])), Path(sys.argv[2]), checkpoint_seconds=0.0)
+    run.train(resolve("triangle-rust", "asl", eval(sys.argv[1])), Path(sys.argv[2]))
 except OSError as error:
     print(error)
 """
@@ -210,7 +210,7 @@ def test_an_environment_without_state_is_said_loudly_and_resumes_with_a_new_epis
     gym.register("Forgetful-v0", Forgetful)
     config = resolve(None, "ppo", tiny | {"env": "Forgetful-v0", "num_envs": 1, "n_steps": 64, "steps": 192})
     listener = _Listener()
-    run.train(config, tmp_path / "run", reporter=listener, checkpoint_seconds=0.0)
+    run.train(config, tmp_path / "run", reporter=listener)
     assert len(listener.warnings) == 1
     assert "Forgetful" in listener.warnings[0]
     kept = checkpoint.newest(tmp_path / "run" / "checkpoints", pytest.fail)

@@ -79,11 +79,15 @@ def read_config(directory: Path) -> RunConfig:
 @contextmanager
 def lock(directory: Path) -> Iterator[None]:
     """Hold a run directory; the system lets go of it when the process ends, however it ends."""
-    with (directory / "lock").open("w") as file:
+    with (directory / "lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f"{directory} is being trained by another process") from None
+            file.seek(0)
+            raise ValueError(f"{directory} is being trained by another process ({file.read()})") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
         yield
 
 

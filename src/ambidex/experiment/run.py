@@ -12,24 +12,15 @@ from ambidex.experiment.config import RunConfig
 from ambidex.experiment.progress import Reporter, Silent
 from ambidex.experiment.training import Training
 
-CHECKPOINT_SECONDS = 20.0
-
 
 class RunFailed(Exception):
     """A run that cannot go on; its directory holds why, and the last good checkpoint."""
 
 
-def train(
-    config: RunConfig,
-    directory: Path,
-    *,
-    reporter: Reporter | None = None,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-) -> None:
+def train(config: RunConfig, directory: Path, *, reporter: Reporter | None = None) -> None:
     """Run a configuration from its start, in a directory that holds no run yet.
 
     :param reporter: told where the run stands
-    :param checkpoint_seconds: checkpoints are at least so far apart; the result does not depend on it
     """
     if (directory / "run.json").exists():
         raise ValueError(f"{directory} holds a run already; `ambidex resume {directory}` continues it")
@@ -41,22 +32,17 @@ def train(
         if group is not None:
             symmetry.save(group, directory / "symmetry.yaml")
         record.create(directory, config)
-        _run(training, directory, checkpoint_seconds)
+        _run(training, directory)
 
 
-def resume(
-    directory: Path,
-    *,
-    reporter: Reporter | None = None,
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-) -> None:
+def resume(directory: Path, *, reporter: Reporter | None = None) -> None:
     """Continue a run to its end, to the bit as if it had never stopped; a run that is done stays as it is."""
     if record.read(directory)["status"] == "done":
         return
     description = directory / "symmetry.yaml"
     group = symmetry.load(description) if description.exists() else None
     with record.lock(directory):
-        _run(_prepare(record.read_config(directory), group, reporter), directory, checkpoint_seconds)
+        _run(_prepare(record.read_config(directory), group, reporter), directory)
 
 
 def train_or_resume(config: RunConfig, directory: Path, *, reporter: Reporter | None = None) -> None:
@@ -78,9 +64,9 @@ def _prepare(config: RunConfig, group: symmetry.SymmetryGroup | None, reporter: 
     return Training(config, group, reporter or Silent())
 
 
-def _run(training: Training, directory: Path, checkpoint_seconds: float) -> None:
+def _run(training: Training, directory: Path) -> None:
     try:
-        training.run(directory, checkpoint_seconds)
+        training.run(directory)
     except FloatingPointError as error:
         training.say("failed", str(error))
         raise RunFailed(f"{directory}: {error}; the last checkpoint is from before it") from error

@@ -73,7 +73,7 @@ class Training:
     def steps(self) -> int:
         return self.model.num_timesteps
 
-    def run(self, directory: Path, checkpoint_seconds: float) -> None:
+    def run(self, directory: Path) -> None:
         """From the last checkpoint in ``directory``, or from the start, to the end."""
         self.directory = directory
         self._write_truth()
@@ -83,7 +83,7 @@ class Training:
             while self.steps < self.config.steps:
                 self._iterate()
                 is_last = self.steps >= self.config.steps
-                if is_last or time.monotonic() - last_checkpoint >= checkpoint_seconds:
+                if is_last or time.monotonic() - last_checkpoint >= self.config.checkpoint_seconds:
                     self._timed("logging", self._checkpoint)
                     last_checkpoint = time.monotonic()
             self._write_policy("last")

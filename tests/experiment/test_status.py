@@ -1,0 +1,54 @@
+import json
+import shutil
+
+import pytest
+
+from ambidex.experiment import record
+from ambidex.experiment.status import status
+
+
+def _edit(directory, **changes):
+    path = directory / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_finished_run(finished):
+    (row,) = status(finished)
+    assert (row.title, row.state, row.steps, row.total) == ("triangle-rust asl seed 0", "done", 512, 512)
+    assert row.seconds_left is None
+
+
+def test_speed_and_time_left_follow_from_the_timings(finished, tmp_path):
+    copy = tmp_path / "run"
+    shutil.copytree(finished, copy)
+    config = record.read(copy)["config"]
+    _edit(copy, status="running", config=config | {"steps": 1024})
+    header = "iteration,rollout,fit,update,logging,evaluation\n"
+    (copy / "timings.csv").write_text(header + "".join(f"{i},1,0,0.5,0.25,0.25\n" for i in range(1, 5)))
+    assert status(copy)[0].state == "stopped"
+    with record.lock(copy):
+        (row,) = status(copy)
+    assert row.state == "running"
+    assert row.speed == pytest.approx(64)  # 128 steps in 2 seconds
+    assert row.seconds_left == pytest.approx(8)
+    assert row.figures() == ["512 of 1,024", f"{row.episode_return:,.1f}", "64", "0:00:08"]
+
+
+def test_what_a_sweep_has_not_started_is_waiting(finished, tmp_path):
+    config = record.read(finished)["config"]
+    shutil.copytree(finished, tmp_path / "triangle-rust" / "asl" / "seed-0")
+    runs = [
+        {"directory": "triangle-rust/asl/seed-0", "config": config},
+        {"directory": "triangle-rust/asl/seed-1", "config": config | {"seed": 1}},
+    ]
+    (tmp_path / "sweep.json").write_text(json.dumps({"runs": runs}))
+    assert [(row.title, row.state) for row in status(tmp_path)] == [
+        ("triangle-rust asl seed 0", "done"),
+        ("triangle-rust asl seed 1", "waiting"),
+    ]
+    assert [entry.as_json()["state"] for entry in status(tmp_path)] == ["done", "waiting"]
+
+
+def test_an_empty_directory_says_what_writes_runs(tmp_path):
+    with pytest.raises(ValueError, match="ambidex train"):
+        status(tmp_path)

@@ -1,0 +1,87 @@
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from ambidex.experiment import record, run, status
+from ambidex.experiment.presets import resolve
+from ambidex.experiment.sweep import plan, sweep
+
+
+def test_the_grid_is_a_product_seed_by_seed(tmp_path):
+    runs = plan(["A1.1", "A2.1"], ["ppo", "asl"], range(2), tmp_path, {"steps": 10})
+    assert [str(planned.directory.relative_to(tmp_path)) for planned in runs[:5]] == [
+        "A1.1/ppo/seed-0",
+        "A1.1/asl/seed-0",
+        "A2.1/ppo/seed-0",
+        "A2.1/asl/seed-0",
+        "A1.1/ppo/seed-1",
+    ]
+    assert len(runs) == 8
+    assert {planned.config.steps for planned in runs} == {10}
+
+
+def test_an_unknown_method_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="'sac'"):
+        plan(["A1.1"], ["sac"], range(1), tmp_path, {})
+
+
+def test_a_sweep_finishes_resumes_skips_and_reports_failures(tmp_path, tiny, finished):
+    runs = plan(["triangle-rust"], ["ppo", "asl"], range(1), tmp_path, tiny)
+    (tmp_path / "broken").mkdir()
+    broken = plan(["A9.9"], ["ppo"], range(1), tmp_path, tiny)
+    outcomes = sweep(runs + broken, tmp_path, jobs=2)
+    states = {outcome.run.directory: outcome for outcome in outcomes}
+    assert [states[planned.directory].state for planned in runs] == ["done", "done"]
+    assert states[broken[0].directory].state == "failed"
+    assert "A9.9" in states[broken[0].directory].message
+
+    alone = finished / "policy-last.safetensors"
+    assert (runs[1].directory / "policy-last.safetensors").read_bytes() == alone.read_bytes()
+
+    announced = json.loads((tmp_path / "sweep.json").read_text())
+    assert (announced["methods"], announced["seeds"]) == (["ppo", "asl"], [0])
+    heard = []
+    again = sweep(runs, tmp_path, listener=heard.append)
+    assert [outcome.state for outcome in again] == ["skipped", "skipped"]
+    assert heard == again
+    assert json.loads((tmp_path / "sweep.json").read_text()) == announced
+    assert {row.state for row in status.status(tmp_path)} == {"done", "waiting"}
+
+
+def test_other_settings_in_the_same_place_are_refused(tmp_path, tiny):
+    run.train(resolve("triangle", "ppo", tiny), tmp_path / "triangle" / "ppo" / "seed-0")
+    with pytest.raises(ValueError, match="other settings"):
+        sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"gamma": 0.5}), tmp_path)
+
+
+@pytest.mark.slow
+def test_ray_resumes_a_run_whose_worker_is_killed(tmp_path, tiny):
+    ray = pytest.importorskip("ray")
+    settings = tiny | {"steps": 128 * 150}
+    (planned,) = plan(["triangle-rust"], ["asl"], range(1), tmp_path / "sweep", settings)
+    run.train(planned.config, tmp_path / "whole")
+    killed = threading.Event()
+
+    def kill_once_it_has_a_checkpoint():
+        directory = planned.directory
+        while not (list((directory / "checkpoints").glob("0*")) if directory.exists() else []):
+            time.sleep(0.02)
+        os.kill(int((directory / "lock").read_text()), signal.SIGKILL)
+        killed.set()
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        killer = threading.Thread(target=kill_once_it_has_a_checkpoint, daemon=True)
+        killer.start()
+        (outcome,) = sweep([planned], tmp_path / "sweep", engine="ray")
+    finally:
+        ray.shutdown()
+    assert killed.is_set()
+    assert outcome.state == "done"
+    assert record.read(planned.directory)["status"] == "done"
+    for name in ("policy-last.safetensors", "progress.csv", "evaluations.csv", "symmetry.csv"):
+        assert (planned.directory / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
