@@ -101,20 +101,26 @@ def test_a_bodys_state_carries_masses_and_gravity_to_a_new_body():
     fresh.close()
 
 
-def test_a_placed_body_remembers_no_contacts():
-    walked, fresh = BulletAnt(), BulletAnt()
+@pytest.mark.parametrize("way", ["place", "set_state"])
+def test_a_body_put_elsewhere_remembers_no_contacts(way):
+    walked, fresh, again = BulletAnt(), BulletAnt(), BulletAnt()
     walked.reset(0.0, [0.0, 1.0, 0.0, -1.0] * 2)
     for _ in range(40):
         walked.step([20.0, -10.0] * 4)
     assert sum(walked.feet_on_ground()) > 0
     pose = walked.pose()
-    for ant in (walked, fresh):
-        ant.place(pose)
+    fresh.place(pose)
+    if way == "place":
+        walked.place(pose)
+    else:
+        walked.set_state(fresh.get_state())
+    again.set_state(fresh.get_state())
+    for ant in (walked, fresh, again):
         for _ in range(5):
             ant.step([20.0, -10.0] * 4)
-    assert walked.pose() == fresh.pose()
-    walked.close()
-    fresh.close()
+    assert walked.pose() == fresh.pose() == again.pose()
+    for ant in (walked, fresh, again):
+        ant.close()
 
 
 def test_foot_masses_can_be_taken_back():

@@ -66,13 +66,16 @@ class BulletAnt:
 
     def place(self, pose: Pose) -> None:
         client = self._client
-        # Contacts are remembered until a search does not find them any more; in the air there are none.
-        pybullet.restoreState(self._in_the_air, physicsClientId=client)
-        pybullet.performCollisionDetection(client)
+        self._forget_contacts()
         pybullet.resetBasePositionAndOrientation(self._ant, pose.position, pose.orientation, client)
         pybullet.resetBaseVelocity(self._ant, pose.linear_velocity, pose.angular_velocity, client)
         for joint, position, speed in zip(JOINT_LINKS, pose.joint_positions, pose.joint_speeds, strict=True):
             pybullet.resetJointState(self._ant, joint, position, speed, client)
+
+    def _forget_contacts(self) -> None:
+        """PyBullet keeps contacts until a search no longer finds them, whatever is reset or restored."""
+        pybullet.restoreState(self._in_the_air, physicsClientId=self._client)
+        pybullet.performCollisionDetection(self._client)
 
     def pose(self) -> Pose:
         client = self._client
@@ -135,6 +138,7 @@ class BulletAnt:
         return {"bullet": bullet, "gravity": np.array(self._gravity), "foot_masses": np.array(masses)}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._forget_contacts()
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "ant.bullet"
             file.write_bytes(state["bullet"].tobytes())
