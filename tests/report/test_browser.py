@@ -45,10 +45,10 @@ def test_the_figures_are_drawn_without_errors(study: Path, tmp_path: Path) -> No
     document, console = browse(write_page([study], tmp_path / "page.html"), tmp_path / "profile")
     assert console == []
     plots = re.findall(r'<div class="plot[^"]*js-plotly-plot', document)
-    assert len(plots) == 5
-    # Two lines with a band each, and one line per pair with its truth.
-    assert document.count('class="scatterlayer mlayer"') == 5
-    assert len(re.findall(r'class="trace scatter', document)) == 4 + 2 + 3 + 6 + 2
+    assert len(plots) == 6
+    # Two lines with a band each, and one line per pair with its truth in two figures.
+    assert document.count('class="scatterlayer mlayer"') == 6
+    assert len(re.findall(r'class="trace scatter', document)) == 4 + 2 + 3 + 6 + 6 + 2
     assert 'data-ready="true"' in document
     assert ASL_LIGHT in document and ASL_DARK not in document
 

@@ -14,7 +14,7 @@ from ambidex.report.figures import FORMATS, draw
 
 from .conftest import WriteRun
 
-KEYS = ["return", "value-distance", "rejection-asl", "targets-asl", "target-error-asl"]
+KEYS = ["return", "value-distance", "rejection-asl", "targets-asl", "maps-asl", "target-error-asl"]
 
 
 def returns_chart(directory: Path) -> Chart:

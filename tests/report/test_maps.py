@@ -72,6 +72,7 @@ def test_a_fit_beside_the_truth(tmp_path: Path, write_run: WriteRun) -> None:
     fit = fit_of(load_runs([tmp_path]).runs)
     assert fit is not None
     assert fit.true_pairs == {"0->1": 2.0, "0->2": 3.0, "1->2": 1.5}
+    assert fit.estimates["1->2"].seeds.tolist() == [pytest.approx([3 / 1.8] * 2), pytest.approx([1.25] * 2)]
     ratio = fit.pairs[0]
     assert (ratio.name, ratio.truth) == ("0->1", 2.0)
     assert ratio.seeds == pytest.approx((1.8, 2.4))

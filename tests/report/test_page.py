@@ -74,7 +74,7 @@ def test_the_page_is_well_formed(html: str) -> None:
 
 def test_every_figure_has_its_data(html: str) -> None:
     page = Page(html)
-    keys = ["return", "value-distance", "rejection-asl", "targets-asl", "target-error-asl"]
+    keys = ["return", "value-distance", "rejection-asl", "targets-asl", "maps-asl", "target-error-asl"]
     assert page.plots == [f"triangle-rust-{key}" for key in keys]
     for plot in page.plots:
         figure = json.loads(page.scripts[plot])
@@ -181,7 +181,7 @@ def test_the_verb(study: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     written = json.loads(result.stdout)
     assert Path(written["page"]).is_file()
-    assert len(written["tables"]) == 3 and len(written["figures"]) == 10
+    assert len(written["tables"]) == 3 and len(written["figures"]) == 12
     assert [row["max_return_mean"] for row in written["results"]] == [800, 1600]
     assert [row["learned"] for row in written["ratios"]] == pytest.approx([2, 3, 1.5025], abs=0.01)
     plain = CliRunner().invoke(app, ["report", str(study), "--out", str(page)])

@@ -59,6 +59,7 @@ def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
         if method.fit is not None:
             found += [
                 _targets(method, method.fit),
+                _maps(method, method.fit),
                 _biases(method, method.fit),
                 _target_error(method, method.fit),
             ]
@@ -124,20 +125,39 @@ def _rejection(method: MethodSummary) -> Chart:
 
 
 def _targets(method: MethodSummary, fit: Fit) -> Chart:
-    lines = []
-    for place, (pair, curve) in enumerate(fit.targets.items()):
-        lines.append(Line(pair_name(pair), curve.steps, curve.mean, series_colour(place)))
-        if pair in fit.true_pairs:
-            lines.append(_constant("", curve.steps, fit.true_pairs[pair], series_colour(place)))
-    truth = " Dashed: the truth." if fit.true_pairs else ""
+    name = method_name(method.method)
     return Chart(
         f"targets-{method.method}",
-        f"Action ratios that {method_name(method.method)} fits",
+        f"Action ratios that {name} fits",
         "target m",
-        lines,
+        _ratio_lines(fit.targets, fit.true_pairs),
         "The multiplier m that fits each pair of actuators in the latest batch, the mean over the seeds."
-        + truth,
+        + _truth_words(fit),
     )
+
+
+def _maps(method: MethodSummary, fit: Fit) -> Chart:
+    return Chart(
+        f"maps-{method.method}",
+        f"Action ratios that {method_name(method.method)} uses",
+        "m in the maps",
+        _ratio_lines(fit.estimates, fit.true_pairs),
+        "The multiplier m of each pair in the maps that the loss uses, the mean over the seeds."
+        + _truth_words(fit),
+    )
+
+
+def _ratio_lines(curves: Mapping[str, Curve], truth: Mapping[str, float]) -> list[Line]:
+    lines = []
+    for place, (pair, curve) in enumerate(curves.items()):
+        lines.append(Line(pair_name(pair), curve.steps, curve.mean, series_colour(place)))
+        if pair in truth:
+            lines.append(_constant("", curve.steps, truth[pair], series_colour(place)))
+    return lines
+
+
+def _truth_words(fit: Fit) -> str:
+    return " Dashed: the truth." if fit.true_pairs else ""
 
 
 def _biases(method: MethodSummary, fit: Fit) -> Chart:

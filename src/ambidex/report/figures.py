@@ -27,6 +27,8 @@ _STYLE: dict[Any, Any] = {
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
     "axes.titlepad": 10,
+    "figure.constrained_layout.h_pad": 0.1,
+    "figure.constrained_layout.w_pad": 0.1,
     "font.size": 9,
     "grid.color": "#e5e7eb",
     "grid.linewidth": 0.7,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ambidex.report.curves import Curve, metric_curves
+from ambidex.report.curves import Curve, average, metric_curves
 from ambidex.report.runs import Run
 from ambidex.report.statistics import Array, last_window
 from ambidex.symmetry import IndexMap, SymmetryGroup
@@ -54,6 +54,7 @@ class Fit:
     :param biases: the fitted b of each pair and single over training, where the form has one
     :param true_pairs: the true m of each pair, empty where unknown
     :param error: the mean over the pairs of the absolute error of the targets over training
+    :param estimates: the m of each pair in the maps over training
     :param pairs: the m of each pair in the final maps
     :param maps: the final maps
     """
@@ -62,6 +63,7 @@ class Fit:
     biases: dict[str, Curve]
     true_pairs: dict[str, float]
     error: Curve | None
+    estimates: dict[str, Curve]
     pairs: list[Learned]
     maps: list[MapRow]
 
@@ -86,12 +88,17 @@ def fit_of(runs: Sequence[Run]) -> Fit | None:
     true_maps = runs[0].truth or {}
     true_pairs = pair_multipliers(indices, {name: m for name, (m, _) in true_maps.items()})
     true_pairs = {pair: true_pairs[pair] for pair in targets if pair in true_pairs}
+    estimates = _estimates(runs, indices)
     return Fit(
         targets=targets,
         biases={name: curve for name, curve in biases.items() if np.any(curve.seeds)},
         true_pairs=true_pairs,
         error=target_error(targets, true_pairs),
-        pairs=_final_pairs(runs, indices, true_pairs),
+        estimates=estimates,
+        pairs=[
+            Learned(pair, tuple(curve.seeds[:, -1].tolist()), true_pairs.get(pair))
+            for pair, curve in estimates.items()
+        ],
         maps=_final_maps(runs, true_maps),
     )
 
@@ -106,19 +113,41 @@ def target_error(targets: Mapping[str, Curve], truth: Mapping[str, float]) -> Cu
 
 
 def pair_multipliers(indices: Mapping[str, Array], multipliers: Mapping[str, Array]) -> dict[str, float]:
-    """The m of a'[u] = +-m a[q] for each pair q < u, named ``"q->u"``, from whole action maps.
+    """The m of a'[u] = +-m a[q] for each pair q < u, named ``"q->u"``, from whole action maps."""
+    found = {}
+    for pair, places in _places(indices).items():
+        sizes = [
+            (abs(float(multipliers[name][u])), inverse) for name, u, inverse in places if name in multipliers
+        ]
+        if sizes:
+            found[pair] = float(np.mean([1 / size if inverse else size for size, inverse in sizes]))
+    return found
+
+
+def _places(indices: Mapping[str, Array]) -> dict[str, list[tuple[str, int, bool]]]:
+    """For each pair q < u, the transforms and elements that hold its m, and whether they hold 1/m.
 
     The sign belongs to the transform, not to the pair; the direction from u to q holds 1/m.
     """
-    samples: dict[tuple[int, int], list[float]] = {}
-    for name in indices:
-        for u, q in enumerate(indices[name] if name in multipliers else []):
-            size = abs(float(multipliers[name][u]))
-            if q < u:
-                samples.setdefault((int(q), u), []).append(size)
-            elif q > u and size:
-                samples.setdefault((u, int(q)), []).append(1 / size)
-    return {f"{q}->{u}": float(np.mean(samples[q, u])) for q, u in sorted(samples)}
+    found: dict[tuple[int, int], list[tuple[str, int, bool]]] = {}
+    for name, sources in indices.items():
+        for element, source in enumerate(sources.tolist()):
+            if source != element:
+                pair = (min(source, element), max(source, element))
+                found.setdefault(pair, []).append((name, element, source > element))
+    return {f"{q}->{u}": found[q, u] for q, u in sorted(found)}
+
+
+def _estimates(runs: Sequence[Run], indices: Mapping[str, Array]) -> dict[str, Curve]:
+    """The m of each pair in the maps over training."""
+    maps = metric_curves(runs, "map_m")
+    found = {}
+    for pair, places in _places(indices).items():
+        sizes = [(maps[name, str(u)], inverse) for name, u, inverse in places if (name, str(u)) in maps]
+        curve = average([Curve(c.steps, np.abs(c.seeds) ** (-1 if inverse else 1)) for c, inverse in sizes])
+        if curve is not None:
+            found[pair] = curve
+    return found
 
 
 def _indices(group: SymmetryGroup | None) -> dict[str, Array]:
@@ -126,25 +155,6 @@ def _indices(group: SymmetryGroup | None) -> dict[str, Array]:
         return {}
     maps = {symmetry.name: symmetry.action_map for symmetry in group}
     return {name: np.asarray(map_.indices) for name, map_ in maps.items() if isinstance(map_, IndexMap)}
-
-
-def _final_pairs(
-    runs: Sequence[Run], indices: Mapping[str, Array], truth: Mapping[str, float]
-) -> list[Learned]:
-    per_seed = [pair_multipliers(indices, _final_multipliers(run)) for run in runs]
-    return [
-        Learned(pair, tuple(seed[pair] for seed in per_seed), truth.get(pair))
-        for pair in per_seed[0]
-        if all(pair in seed for seed in per_seed)
-    ]
-
-
-def _final_multipliers(run: Run) -> dict[str, Array]:
-    elements: dict[str, dict[int, float]] = {}
-    for (metric, transform, element), series in run.metrics.items():
-        if metric == "map_m":
-            elements.setdefault(transform, {})[int(element)] = float(series.values[-1])
-    return {name: np.array([values[i] for i in sorted(values)]) for name, values in elements.items()}
 
 
 def _final_maps(runs: Sequence[Run], truth: Mapping[str, tuple[Array, Array]]) -> list[MapRow]:

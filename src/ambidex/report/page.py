@@ -123,7 +123,7 @@ def _method_line(method: MethodSummary) -> dict[str, Any]:
 def _fit_section(
     scenario: ScenarioSummary, method: MethodSummary, drawn: dict[str, dict[str, str]]
 ) -> dict[str, Any]:
-    wanted = ("targets", "target-error", "biases")
+    wanted = ("targets", "maps", "target-error", "biases")
     figures = [drawn[key] for key in (f"{kind}-{method.method}" for kind in wanted) if key in drawn]
     fit = method.fit
     error = ""
