@@ -61,3 +61,9 @@ def test_everything_shipped_is_sound():
 def test_an_unknown_name_says_what_there_is():
     with pytest.raises(ValueError, match="did you mean 'triangle'"):
         load("triangel")
+
+
+def test_a_folder_of_the_same_name_does_not_hide_the_catalog(tmp_path, monkeypatch):
+    (tmp_path / "ant").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert len(load("ant")) == 7

@@ -189,7 +189,7 @@ class ParsedDescription:
 
 def _read(description: str | Path) -> tuple[str, str]:
     path = Path(description)
-    if isinstance(description, str) and not path.suffix and not path.exists():
+    if isinstance(description, str) and not path.suffix and not path.is_file():
         known = catalog_names()
         if description not in known:
             raise ValueError(
