@@ -93,7 +93,7 @@ def assert_same_update(model: SymmetricPPO, tolerance: float) -> None:
     assert quick.epochs == slow.epochs and quick.stopped_early == slow.stopped_early
     for name in vars(slow):
         np.testing.assert_allclose(
-            getattr(quick, name), getattr(slow, name), rtol=100 * tolerance, atol=10 * tolerance, err_msg=name
+            getattr(quick, name), getattr(slow, name), rtol=100 * tolerance, atol=1e-7, err_msg=name
         )
 
 

@@ -246,14 +246,23 @@ def test_in_training_the_target_is_the_bent_action() -> None:
     assert any(different)
 
 
-def test_the_fast_path_refuses_forms() -> None:
+def test_the_fast_path_bends_as_the_generic_one() -> None:
     from ambidex.envs.triangle import TriangleVecEnv
 
-    with pytest.raises(ValueError, match="not a line"):
+    quick, slow = (
         SymmetricPPO(
             "MlpPolicy",
-            TriangleVecEnv(1, scenario="triangle"),
+            TriangleVecEnv(4, scenario="triangle", seed=0),
             symmetries=load("triangle"),
-            loss=ASL(fit=PairwiseFit(form=DEAD_BAND)),
-            fast=True,
-        )
+            loss=ASL(fit=PairwiseFit(form=DEAD_BAND, update_weight=lambda _: 1.0)),
+            fast=fast,
+            n_steps=32,
+            batch_size=64,
+            n_epochs=2,
+            seed=0,
+            device="cpu",
+        ).learn(4 * 32)
+        for fast in (True, False)
+    )
+    for name, values in slow.policy.state_dict().items():
+        torch.testing.assert_close(quick.policy.state_dict()[name], values, rtol=1e-5, atol=1e-6)

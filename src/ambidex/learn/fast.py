@@ -7,6 +7,7 @@ written out as matrix products into standing buffers, and all gradients lie in o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,10 +17,11 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from torch import Tensor
 
 from ambidex.learn import fast_losses, losses
+from ambidex.learn.fast_log import FastLog, SampleTerms
 from ambidex.learn.fast_mlp import FastMlp
 from ambidex.learn.flat_adam import FlatAdam, flattened, why_not_flat
 from ambidex.learn.gates import value_gate
-from ambidex.learn.generic import Log, Minibatch, Terms, refuse_non_finite
+from ambidex.learn.generic import Minibatch, refuse_non_finite
 from ambidex.learn.plain_mlp import PlainMlp, why_not_plain
 from ambidex.learn.prepared import Prepared, Statistics, draw_epoch
 
@@ -37,20 +39,21 @@ def supports(model: SymmetricPPO) -> str | None:
 @torch.no_grad()
 def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
     """All epochs of one iteration; see `ambidex.learn.prepared` for what it computes."""
-    log = Log(len(prepared.names))
+    log = FastLog(prepared, model.ent_coef, model.vf_coef)
     with flattened(model.policy.optimizer) as adam:  # type: ignore[arg-type]
         networks = Networks(model, prepared, adam)
         for _ in range(model.n_epochs):
-            log.begin_epoch()
-            for part in epoch(prepared, model.batch_size):
+            for part in epoch(prepared, model.batch_size, model.normalize_advantage):
                 terms = networks.gradients(part)
-                loss = terms.total(model.ent_coef, model.vf_coef)
-                log.add(terms, loss, part.drawn, prepared.clip_range)
-                if not torch.isfinite(loss):
-                    refuse_non_finite(terms, part.drawn, prepared)
-                if model.target_kl is not None and log.approx_kl > 1.5 * model.target_kl:
+                log.add(terms, part.drawn)
+                norm = adam.gradient_norm()
+                if not math.isfinite(norm) and not torch.isfinite(networks.loss(terms)):
+                    refuse_non_finite(terms.means(), part.drawn, prepared)
+                if model.target_kl is not None and terms.approx_kl() > 1.5 * model.target_kl:
+                    log.end_epoch()
                     return log.statistics(stopped=True)
-                adam.step(model.max_grad_norm)
+                adam.step(norm, model.max_grad_norm)
+            log.end_epoch()
     return log.statistics(stopped=False)
 
 
@@ -76,13 +79,30 @@ class Part:
         return constants if self.drawn.images is None else constants[self.span]
 
 
-def epoch(prepared: Prepared, size: int) -> Iterator[Part]:
+def epoch(prepared: Prepared, size: int, normalize_advantage: bool) -> Iterator[Part]:
     """The minibatches of one epoch, from constants that are gathered once."""
     order, images = draw_epoch(prepared)
     constants = in_order(prepared, Minibatch(order, images))
+    if normalize_advantage:
+        constants = replace(constants, advantages=normalized(constants.advantages, size))
     for start in range(0, prepared.size, size):
         span = slice(start, start + size)
         yield Part(constants, span, Minibatch(order[span], None if images is None else images[span]))
+
+
+def normalized(advantages: Tensor, size: int) -> Tensor:
+    """The advantages of each minibatch normalised on their own; a single state's is left as it is."""
+    whole = len(advantages) // size
+    full, rest = advantages[: whole * size].view(whole, size), advantages[None, whole * size :]
+    return torch.cat(
+        [
+            part.flatten()
+            if part.shape[1] == 1
+            else ((part - part.mean(dim=1, keepdim=True)) / (part.std(dim=1, keepdim=True) + 1e-8)).flatten()
+            for part in (full, rest)
+            if part.numel()
+        ]
+    )
 
 
 def in_order(prepared: Prepared, drawn: Minibatch) -> Prepared:
@@ -150,52 +170,50 @@ class Networks:
         self._log_std = parameters[policy.log_std]
         self._log_std_gradient = gradients[policy.log_std]
         self._ent_coef, self._vf_coef = model.ent_coef, model.vf_coef
-        self._normalize_advantage = model.normalize_advantage
 
-    def gradients(self, part: Part) -> Terms:
+    def gradients(self, part: Part) -> SampleTerms:
         """Write the gradient of the loss into the flat buffer, and return the loss in its terms."""
         constants = part.constants
         assert isinstance(constants.observations, Tensor)
         observations = part.samples(constants.observations)
         size, rows_each, _ = observations.shape
         rows = observations.flatten(0, 1)
+        returns = part.samples(constants.returns)
 
         values = self._critic.forward(rows).view(size, rows_each)
-        value_gradient = torch.empty_like(values)
-        squares, by_values = fast_losses.clipped_value_loss(
-            values[:, 0],
-            part.samples(constants.old_values),
-            part.samples(constants.returns),
-            constants.clip_range_vf,
+        by_values = torch.empty_like(values)
+        squares, slope = fast_losses.clipped_value_loss(
+            values[:, 0], part.samples(constants.old_values), returns, constants.clip_range_vf
         )
-        torch.mul(by_values, self._vf_coef / size, out=value_gradient[:, 0])
+        torch.mul(slope, self._vf_coef / size, out=by_values[:, 0])
         gate, blocked = symmetry_gate(part, values)
-        squares_of_images, by_images = fast_losses.value_loss(
-            values[:, 1:], part.samples(constants.returns)[:, None]
-        )
-        weights = part.transforms(constants.value_weights) * gate
-        symmetry_value = weights * squares_of_images
-        torch.mul(weights, by_images / size, out=value_gradient[:, 1:])
-        self._critic.backward(value_gradient.view(-1, 1))
+        symmetry_value = gate
+        if constants.names:
+            image_squares, slope = fast_losses.value_loss(values[:, 1:], returns[:, None])
+            weights = part.transforms(constants.value_weights) * gate
+            symmetry_value = weights * image_squares
+            torch.mul(weights, slope / size, out=by_values[:, 1:])
+        self._critic.backward(by_values.view(-1, 1))
 
-        outputs = self._actor.forward(rows).view(size, rows_each, -1)
-        mean_gradient = torch.zeros_like(outputs)
-        log_prob, by_means, by_log_std = fast_losses.gaussian_log_prob(
-            part.samples(constants.actions), outputs[:, 0], self._log_std
+        means = self._actor.forward(rows).view(size, rows_each, -1)
+        by_means = torch.zeros_like(means)
+        log_prob, slope, slope_of_log_std = fast_losses.gaussian_log_prob(
+            part.samples(constants.actions), means[:, 0], self._log_std
         )
         log_ratio = log_prob - part.samples(constants.old_log_probs)
-        advantages = self._advantages(part.samples(constants.advantages))
-        surrogate, by_log_prob = fast_losses.clipped_surrogate(log_ratio, advantages, constants.clip_range)
+        surrogate, by_log_prob = fast_losses.clipped_surrogate(
+            log_ratio, part.samples(constants.advantages), constants.clip_range
+        )
         by_log_prob = (by_log_prob / size)[:, None]
-        torch.mul(by_log_prob, by_means, out=mean_gradient[:, 0])
-        torch.sum(by_log_prob * by_log_std, dim=0, out=self._log_std_gradient)
+        torch.mul(by_log_prob, slope, out=by_means[:, 0])
+        torch.sum(by_log_prob * slope_of_log_std, dim=0, out=self._log_std_gradient)
         self._log_std_gradient.sub_(self._ent_coef)
-        symmetry_policy = self._symmetry_policy(part, outputs, gate, mean_gradient)
-        self._actor.backward(mean_gradient.view(len(rows), -1))
+        symmetry_policy = self._symmetry_policy(part, means, gate, by_means) if constants.names else gate
+        self._actor.backward(by_means.view(len(rows), -1))
 
-        return Terms(
-            policy=surrogate.mean(),
-            value=squares.mean(),
+        return SampleTerms(
+            policy=surrogate,
+            value=squares,
             entropy=-(self._log_std + 0.5 + losses.HALF_LOG_TWO_PI).sum(),
             symmetry_policy=symmetry_policy,
             symmetry_value=symmetry_value,
@@ -203,28 +221,26 @@ class Networks:
             log_ratio=log_ratio,
         )
 
-    def _advantages(self, advantages: Tensor) -> Tensor:
-        if not self._normalize_advantage or len(advantages) == 1:
-            return advantages
-        return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    def loss(self, terms: SampleTerms) -> Tensor:
+        return terms.means().total(self._ent_coef, self._vf_coef)
 
-    def _symmetry_policy(self, part: Part, outputs: Tensor, gate: Tensor, mean_gradient: Tensor) -> Tensor:
+    def _symmetry_policy(self, part: Part, outputs: Tensor, gate: Tensor, by_outputs: Tensor) -> Tensor:
         """The weighted policy terms of the images (B, K); their gradients are added where they belong.
 
         :param outputs: (B, 1 + K, n) the means of s and its images
         :param gate: (B, K)
-        :param mean_gradient: (B, 1 + K, n) the gradient by the means
+        :param by_outputs: (B, 1 + K, n) the gradient by these means
         """
         constants = part.constants
         means, images = outputs[:, 0], outputs[:, 1:]
-        by_means, by_images = mean_gradient[:, 0], mean_gradient[:, 1:]
+        by_means, by_images = by_outputs[:, 0], by_outputs[:, 1:]
+        size, actions = means.shape
         terms = torch.zeros_like(gate)
-        if not constants.names:
-            return terms
-        size = len(means)
-        transformed = part.drawn.images_of(
-            torch.addmm(constants.action_bias, means, constants.action_matrix).view(size, -1, means.shape[1])
-        )
+        transformed = torch.addmm(constants.action_bias, means, constants.action_matrix)
+        transformed = transformed.view(size, -1, actions)
+        if constants.bend is not None:
+            transformed = constants.bend(transformed)
+        transformed = part.drawn.images_of(transformed)
 
         if (asl := constants.asl) is not None:
             targets = losses.adaptive_target(transformed, part.samples(asl.lower), part.samples(asl.upper))

@@ -1,7 +1,8 @@
 """The losses of a minibatch with their derivatives by what the networks put out, by hand.
 
 Each function returns values first, then derivatives of the same leading shape; means over the minibatch and
-weights are the caller's. The values come from `ambidex.learn.losses` wherever that has them.
+weights are the caller's. The values come from `ambidex.learn.losses` wherever that has them. A value that is
+NaN has a derivative that is NaN, so that the norm of the gradient tells of it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def clipped_surrogate(log_ratio: Tensor, advantages: Tensor, clip_range: float) 
     unclipped = advantages * ratio
     clipped = advantages * torch.clamp(ratio, 1 - clip_range, 1 + clip_range)
     loss = -torch.minimum(unclipped, clipped)  # eq:lclip
-    return loss, torch.where(unclipped <= clipped, loss, 0.0)
+    return loss, torch.where(unclipped > clipped, 0.0, loss)
 
 
 def clipped_value_loss(
@@ -38,7 +39,7 @@ def clipped_value_loss(
         return error.square(), 2 * error
     moved = values - old_values
     error = old_values + torch.clamp(moved, -clip_range, clip_range) - returns
-    return error.square(), torch.where(moved.abs() <= clip_range, 2 * error, 0.0)
+    return error.square(), torch.where(moved.abs() > clip_range, 0.0, 2 * error)
 
 
 def gaussian_log_prob(actions: Tensor, means: Tensor, log_std: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -64,7 +65,7 @@ def proximal_loss(
     """L_pi of PSL, and its derivatives by mu(f(s)) and, for each sample, by the log-std."""
     log_probs, by_means, by_log_std = gaussian_log_prob(targets, means, log_std)
     loss = losses.proximal_loss(log_probs, old_log_probs, ceilings)
-    by_log_probs = torch.where(log_probs < ceilings, loss, 0.0)[..., None]
+    by_log_probs = torch.where(log_probs >= ceilings, 0.0, loss)[..., None]
     return loss, by_log_probs * by_means, by_log_probs * by_log_std
 
 

@@ -10,9 +10,6 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-OPTIONS = ("lr", "betas", "eps", "weight_decay")
-MOMENTS = ("exp_avg", "exp_avg_sq")
-
 
 def why_not_flat(optimizer: Any) -> str | None:
     """Why this optimiser cannot be replaced by one on a flat buffer, in words; None if it can."""
@@ -40,14 +37,23 @@ class FlatAdam:
         self._originals: list[Tensor] = options["params"]
         self._sizes = [original.numel() for original in self._originals]
         self._flat = torch.cat([original.detach().flatten() for original in self._originals])
-        self._flat.grad = torch.zeros_like(self._flat)
-        self._flat_optimizer = Adam([self._flat], fused=True, **{name: options[name] for name in OPTIONS})
+        self._gradient = torch.zeros_like(self._flat)
+        self._moments = {name: torch.zeros_like(self._flat) for name in ("exp_avg", "exp_avg_sq")}
+        self._steps = torch.zeros(())
         states = [optimizer.state[original] for original in self._originals if original in optimizer.state]
         if states:
-            self._flat_optimizer.state[self._flat] = {
-                "step": states[0]["step"].clone().float(),
-                **{name: torch.cat([state[name].flatten() for state in states]) for name in MOMENTS},
-            }
+            self._steps.copy_(states[0]["step"])
+            for name, moment in self._moments.items():
+                torch.cat([state[name].flatten() for state in states], out=moment)
+        self._options = {
+            "lr": float(options["lr"]),
+            "beta1": options["betas"][0],
+            "beta2": options["betas"][1],
+            "weight_decay": options["weight_decay"],
+            "eps": options["eps"],
+            "amsgrad": False,
+            "maximize": False,
+        }
 
     @property
     def parameters(self) -> dict[Tensor, Tensor]:
@@ -56,34 +62,46 @@ class FlatAdam:
 
     @property
     def gradients(self) -> dict[Tensor, Tensor]:
-        assert self._flat.grad is not None
-        return self._views(self._flat.grad)
+        """For each parameter of the optimiser, where its gradient belongs before a `step`."""
+        return self._views(self._gradient)
 
-    def step(self, max_norm: float) -> None:
-        """Clip the norm of all gradients, then move.
+    def gradient_norm(self) -> float:
+        return float(torch.linalg.vector_norm(self._gradient))
 
+    def step(self, norm: float, max_norm: float) -> None:
+        """Clip the norm of all gradients together, then move.
+
+        :param norm: what `gradient_norm` gave
         :param max_norm: as `torch.nn.utils.clip_grad_norm_` takes it
         """
-        gradient = self._flat.grad
-        assert gradient is not None
-        norm = torch.linalg.vector_norm(gradient)
-        gradient.mul_(torch.clamp(max_norm / (norm + 1e-6), max=1.0))
-        self._flat_optimizer.step()
+        clip = max_norm / (norm + 1e-6)
+        if clip < 1:
+            self._gradient.mul_(clip)
+        self._steps += 1
+        # What Adam(fused=True) calls, without 0.2 ms of bookkeeping around it.
+        torch._fused_adam_(
+            [self._flat],
+            [self._gradient],
+            [self._moments["exp_avg"]],
+            [self._moments["exp_avg_sq"]],
+            [],
+            [self._steps],
+            **self._options,
+        )
 
     @torch.no_grad()
     def write_back(self) -> None:
         """Bring the parameters and the state to the optimiser that this one stands for."""
         for original, moved in self.parameters.items():
             original.copy_(moved)
-        state = self._flat_optimizer.state.get(self._flat)
-        if state is None:
+        if not self._steps:
             return
-        moments = {name: self._views(state[name]) for name in MOMENTS}
+        moments = {name: self._views(moment) for name, moment in self._moments.items()}
         for original in self._originals:
-            own = self._optimizer.state[original]
-            own["step"] = state["step"].clone()
-            for name in MOMENTS:
-                own[name] = moments[name][original].clone()
+            state = self._optimizer.state[original]
+            state["step"] = self._steps.clone()
+            for name, views in moments.items():
+                state[name] = views[original].clone()
 
     def _views(self, flat: Tensor) -> dict[Tensor, Tensor]:
         parts = torch.split(flat, self._sizes)

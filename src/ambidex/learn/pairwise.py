@@ -36,7 +36,7 @@ class PairwiseFit:
 
     :param form: ``"mx"`` or ``"mx+b"``, fitted by least squares in closed form; or a function that takes the
         inputs x and outputs y of a pair and returns the m and b of its own line, such as a robust one; or a
-        `Form` that is not a line, such as ``ambidex.learn.forms.DEAD_BAND`` (without the fast path)
+        `Form` that is not a line, such as ``ambidex.learn.forms.DEAD_BAND``
     :param update_weight: H_U, from a cycle error to the weight of an update; its value at 0 is the weight
         of what no cycle judges
     :param function_weight: H_G, from the spread of the last targets to how far a relation is trusted

@@ -116,8 +116,7 @@ class Prepared:
         (B, N, n) holds g-hat_j(mu) for ASL, and g_j(mu) as given for MSL and PSL
     :param gates: None if no transform's loss is ASL
     :param msl: None if no transform's loss is MSL; the same for ``psl`` and ``asl``
-    :param bend: what fitted forms that are not lines make of the (B, N, n) above; None for lines, which is
-        all that the fast path takes
+    :param bend: what fitted forms that are not lines make of the (B, N, n) above; None for lines
     """
 
     names: tuple[str, ...]
