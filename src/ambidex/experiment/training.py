@@ -134,6 +134,7 @@ class Training:
         values = {name: float(value) for name, value in self.model.logger.name_to_value.items()}
         self.model.logger.dump(self.steps)
         _refuse_non_finite(values)
+        self._split_update(values.pop("time/fit", 0.0))
         episodes = self.model.ep_info_buffer
         assert episodes is not None
         episode_return = float(np.mean([float(e["r"]) for e in episodes])) if episodes else None
@@ -149,6 +150,10 @@ class Training:
             scalars = {"/".join(["symmetry", *filter(None, names)]): value for *names, value in self.measured}
             self.metrics.add_scalars(self.steps, scalars)
         self.reporter.update(steps=self.steps, episode_return=episode_return, best=self.best)
+
+    def _split_update(self, fit_seconds: float) -> None:
+        self.seconds["fit"] += fit_seconds
+        self.seconds["update"] -= fit_seconds
 
     def _evaluate(self) -> None:
         def act(observation: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
@@ -142,7 +143,9 @@ class SymmetricPPO(PPO):
         progress = self._current_progress_remaining
         clip_range = self.clip_range(progress)  # type: ignore[operator]
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
+        started = time.perf_counter()
         prepared = self._preparation.prepare(self.policy, self.rollout_buffer, clip_range, clip_range_vf)
+        self.logger.record("time/fit", time.perf_counter() - started, exclude="tensorboard")
         self.policy.set_training_mode(True)
         update = fast.update if self._takes_fast_path else generic.update
         statistics = update(self, prepared)
