@@ -108,8 +108,9 @@ def _chance(scenario: ScenarioSummary) -> Card | None:
         f"The chance that a seed of {name} ends higher than one of PPO, 95 % interval "
         f"{bounds(best.improvement, 2)}, from {ours} and {plural(theirs, 'seed')}."
     )
-    if best.improvement.estimate == 1:
-        sentence = f"Each of the {plural(ours, 'seed')} of {name} ended higher than all {theirs} of PPO."
+    if best.improvement.estimate in (0, 1):
+        side = "higher" if best.improvement.estimate else "lower"
+        sentence = f"Each of the {plural(ours, 'seed')} of {name} ended {side} than all {theirs} of PPO."
     few = min(ours, theirs) < _FEW_SEEDS
     if few:
         sentence += " So few seeds cannot say how sure that is."

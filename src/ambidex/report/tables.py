@@ -110,7 +110,7 @@ def scores_table(scenario: ScenarioSummary) -> Table:
     note = (
         "Final return: each seed's mean over its last five evaluations. IQM: the mean of the middle half of "
         "the seeds. Intervals: percentile bootstrap over the seeds. Probability: how often a seed of it "
-        "beats a seed of PPO; an interval of [1.00, 1.00] only says that these seeds do not overlap."
+        "beats a seed of PPO; an interval without width only says that these seeds do not overlap."
     )
     return Table("scores", f"{scenario.name}: final return over seeds", columns, rows, note)
 

@@ -1,0 +1,75 @@
+"""The plain words: what they claim, and what they must not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ambidex.report import load_runs, summarise
+from ambidex.report.cards import Card, cards
+
+from .conftest import WriteRun
+
+
+Duel = Callable[..., dict[str, Card]]
+
+
+def cards_of(directory: Path) -> dict[str, Card]:
+    return {card.about: card for card in cards(summarise(load_runs([directory])))}
+
+
+@pytest.fixture
+def duel(tmp_path: Path, write_run: WriteRun) -> Duel:
+    """Write PPO and ASL with these returns, one per seed, and read the cards."""
+
+    def write(ppo: list[float], asl: list[float], status: str = "done") -> dict[str, Card]:
+        for method, values in (("ppo", ppo), ("asl", asl)):
+            for seed, value in enumerate(values):
+                place = tmp_path / method / str(seed)
+                write_run(place, method=method, seed=seed, returns={100: [value]}, status=status)
+        return cards_of(tmp_path)
+
+    return write
+
+
+def test_the_winner_is_whoever_won(duel: Duel) -> None:
+    best = duel([20.0], [10.0])["Highest return on triangle-rust"]
+    assert (best.figure, best.colour) == ("20.0", "ppo")
+    assert best.sentence == "By PPO, reached around step 100; 2.00 times ASL's 10.0."
+
+
+def test_negative_returns_are_not_called_times(duel: Duel) -> None:
+    best = duel([-20.0], [-10.0])["Highest return on triangle-rust"]
+    assert best.figure == "−10.0"
+    assert best.sentence.endswith("PPO reached −20.0.")
+
+
+def test_a_single_seed_is_a_warning(duel: Duel) -> None:
+    card = duel([1.0, 2.0], [3.0])["How sure"]
+    assert card.warning and card.figure == "1 seed"
+    assert card.sentence.startswith("A single seed of ASL: a difference between them may be luck.")
+
+
+def test_few_seeds_are_a_warning(duel: Duel) -> None:
+    card = duel([3.0, 4.0], [1.0, 2.0])["How sure"]
+    assert card.warning and card.figure == "0.00"
+    assert card.sentence.startswith("Each of the 2 seeds of ASL ended lower than all 2 of PPO. So few seeds")
+
+
+def test_enough_seeds_give_an_interval(duel: Duel) -> None:
+    card = duel([1.0, 2.0, 3.0, 6.0], [4.0, 5.0, 7.0, 8.0])["How sure"]
+    # Of the 16 pairs ASL loses (4, 6) and (5, 6).
+    assert card.figure == "0.88" and not card.warning
+    assert "95 % interval [" in card.sentence and "from 4 and 4 seeds" in card.sentence
+
+
+def test_unfinished_runs_are_a_warning(duel: Duel) -> None:
+    card = duel([1.0], [2.0], status="running")["Runs"]
+    assert card.warning
+    assert card.sentence == "2 of them unfinished: these figures will change."
+
+
+def test_nothing_is_said_of_runs_that_are_all_there(study: Path) -> None:
+    assert "Runs" not in cards_of(study)
