@@ -12,7 +12,6 @@ from ambidex.report.cards import Card, cards
 
 from .conftest import WriteRun
 
-
 Duel = Callable[..., dict[str, Card]]
 
 
