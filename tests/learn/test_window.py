@@ -24,6 +24,7 @@ def test_the_last_batches_count_the_current_one_included() -> None:
         window.append(batch(seed))
     np.testing.assert_allclose(window.deviation(3), expected(2, 3, 4), rtol=1e-5)
     np.testing.assert_allclose(window.deviation(1), expected(4), rtol=1e-5)
+    assert window.state()["lengths"].tolist() == [7, 7, 7]  # older ones are forgotten
 
 
 def test_before_it_is_full() -> None:

@@ -1,0 +1,37 @@
+"""The examples of the page Learn, run as they are printed."""
+
+from __future__ import annotations
+
+import csv
+import re
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PAGE = Path(__file__).parents[2] / "docs" / "learn.md"
+
+
+def test_the_examples_run() -> None:
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 3
+    exec(blocks[0], names)
+    learned = names["model"].action_maps()["d"].multipliers
+    assert np.isfinite(learned).all()
+    assert np.abs(learned - 1).max() > 1e-3
+    exec(blocks[1], names)
+    assert set(names["loss"]) <= set(names["ant"].names)
+    exec(blocks[2], names)
+
+
+def test_the_published_weights() -> None:
+    """By what factor they differ between scenarios, from the table that the presets read."""
+    table = resources.files("ambidex.experiment").joinpath("hyperparameters.csv").read_text()
+    rows = list(csv.DictReader(table.splitlines()))
+    factors = []
+    for method in ("msl", "psl", "asl"):
+        weights = [float(row[f"{method}_policy_weight"]) for row in rows]
+        factors.append(round(max(weights) / min(weights)))
+    assert "factor of {:,} for MSL, {} for PSL and {} for ASL".format(*factors) in PAGE.read_text()
