@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
-from ambidex.learn.forms import Form
 from ambidex.learn.pairwise import PairwiseFit
 from ambidex.learn.protocol import Fit
 from ambidex.symmetry import Symmetry, SymmetryGroup
@@ -148,15 +147,6 @@ def common_fit(losses: Mapping[str, SymmetryLoss]) -> tuple[Fit | None, tuple[st
                 "all transforms, so give every ASL the same fit, or None"
             )
     return fit, tuple(fits)
-
-
-def uses_forms(loss: LossChoice) -> bool:
-    """Whether some action map is not a line."""
-    chosen = loss.values() if isinstance(loss, Mapping) else [loss]
-    return any(
-        isinstance(one, ASL) and isinstance(one.fit, PairwiseFit) and isinstance(one.fit.form, Form)
-        for one in chosen
-    )
 
 
 def refuse_unknown(names: Iterable[str], known: Iterable[str], what: str) -> None:

@@ -19,7 +19,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.learn import fast, generic
 from ambidex.learn.action_maps import ActionMap
-from ambidex.learn.methods import LossChoice, uses_forms
+from ambidex.learn.methods import LossChoice
 from ambidex.learn.prepare import Preparation
 from ambidex.learn.prepared import Statistics
 from ambidex.learn.protocol import Metric
@@ -77,7 +77,7 @@ class SymmetricPPO(PPO):
         if losses:
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self.symmetries)
-        if self.fast is True and (reason := self._why_not_fast()):
+        if self.fast is True and (reason := fast.supports(self)):
             raise ValueError(f"fast=True: {reason}; use fast=None")
         if self._preparation is None:  # a loaded model brings its own
             self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples)
@@ -105,12 +105,7 @@ class SymmetricPPO(PPO):
     @property
     def _takes_fast_path(self) -> bool:
         wanted = self._symmetric if self.fast is None else self.fast
-        return wanted and self._why_not_fast() is None
-
-    def _why_not_fast(self) -> str | None:
-        if uses_forms(self.loss):
-            return "the fit has a form that is not a line"
-        return fast.supports(self)
+        return wanted and fast.supports(self) is None
 
     def learn(
         self,
