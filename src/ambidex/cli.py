@@ -377,6 +377,48 @@ def report(
         print(f"runs missing, unfinished or unreadable: {absent}; the page lists them")
 
 
+@app.command()
+def diagnose(
+    target: Annotated[Path, typer.Argument(help="A run directory, or a .zip file of Stable-Baselines3.")],
+    figure: Annotated[Path | None, typer.Option(help="Also draw the robot into this file.")] = None,
+    states: Annotated[int, typer.Option(help="How many states to visit.")] = 4096,
+    observations: Annotated[
+        Path | None, typer.Option(help="Visited observations instead: .csv, .npz or .safetensors.")
+    ] = None,
+    symmetry: Annotated[str | None, typer.Option(help="For a .zip: a file or catalog name.")] = None,
+    algorithm: Annotated[str, typer.Option(help="For a .zip: the class that saved it.")] = "PPO",
+    trust: Annotated[bool, typer.Option("--trust", help="For a .zip: run the code pickled in it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say which actuator is off, by how much and how surely, and what the symmetry was worth.
+
+    Example: ambidex diagnose runs/limping --figure limping.png
+
+    Example: ambidex diagnose policy.zip --trust --symmetry ant --observations logged.csv
+    """
+    from ambidex.report.diagnose import diagnose_run, diagnose_zip
+    from ambidex.symmetry import load
+
+    if target.suffix == ".zip":
+        if symmetry is None or observations is None:
+            raise ValueError(f"{target}: give --symmetry and --observations, which a .zip does not hold")
+        found = diagnose_zip(
+            target, symmetry=symmetry, observations=observations, algorithm=algorithm, trust=trust
+        )
+    else:
+        found = diagnose_run(target, states=states, observations=observations)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=2))
+    else:
+        from ambidex.report.diagnose_words import in_words
+
+        print(in_words(found))
+    if figure is not None:
+        from ambidex.report.diagnose_figure import save_figure
+
+        save_figure(found, load(symmetry if symmetry is not None else str(target / "symmetry.yaml")), figure)
+
+
 def main() -> None:
     """Run the command line; wrong input ends in one clear line and exit status 2."""
     try:

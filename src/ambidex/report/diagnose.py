@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ambidex.learn.calibrate import Calibration, calibrate
-from ambidex.report.runs import Run, Series, read_run
+from ambidex.report.runs import Run, Series, load_runs
 from ambidex.report.statistics import Array
 from ambidex.report.visited import Observations, read_observations, visit
 from ambidex.symmetry import IndexMap, SymmetryGroup, load
@@ -115,7 +115,7 @@ class Diagnosis:
     :param states: how many visited states it rests on
     :param shared_offsets: actuators of which only the differences of offsets are known, orbit by orbit
     :param best_return: of the run, None without evaluations
-    :param plain_return: the best return of plain PPO on the same scenario and seed, if that run lies beside it
+    :param plain_return: the best return of plain PPO, same scenario and seed, where that run lies beside it
     """
 
     title: str
@@ -145,20 +145,19 @@ def diagnose_run(directory: Path, *, states: int = STATES, observations: Path | 
     """
     from ambidex.experiment import stored
 
-    run = read_run(directory)
+    run = _read(directory)
     if run.group is None:
         raise ValueError(f"{directory} has no symmetry.yaml, so there is nothing to compare actuators by")
     policy = stored.load(directory, "last")
     try:
         visited = visit(policy, states) if observations is None else read_observations(observations)
-        box = policy.env.action_space
+        bounds = _bounds(policy.env.action_space)
     finally:
         policy.env.close()
     means, symmetric, distances = _answers_of_actor_critic(policy.policy, run.group, visited)
-    bounds = (np.asarray(box.low, float), np.asarray(box.high, float))  # type: ignore[attr-defined]
     found = calibrate(run.group, means, symmetric, bounds=bounds)
     beside = directory.resolve().parent.parent / "ppo" / directory.resolve().name
-    plain = read_run(beside) if run.method != "ppo" and (beside / "run.json").is_file() else None
+    plain = _read(beside) if run.method != "ppo" and (beside / "run.json").is_file() else None
     return _diagnosis(
         f"{run.scenario}, {run.method}, seed {run.seed}, after {run.steps:,} steps",
         run.group,
@@ -178,16 +177,13 @@ def diagnose_policy(model: BaseAlgorithm, group: SymmetryGroup, observations: Ob
     :param group: the ideal symmetries of the robot
     :param observations: in the order in which they were visited, as the policy takes them
     """
-    box = model.action_space
-    if not hasattr(box, "low"):
-        raise ValueError("actuators have scales only where actions are continuous (a Box)")
+    bounds = _bounds(model.action_space)
 
     def answer(states: Any) -> Array:
         return np.asarray(model.predict(states, deterministic=True)[0], dtype=np.float64)
 
     means = answer(observations)
     symmetric = {symmetry.name: answer(symmetry.observation(observations)) for symmetry in group}
-    bounds = (np.asarray(box.low, float), np.asarray(box.high, float))
     found = calibrate(group, means, symmetric, bounds=bounds)
     title = f"a {type(model).__name__} policy, after {model.num_timesteps:,} steps"
     return _diagnosis(title, group, found, means, bounds, {}, None, None)
@@ -218,6 +214,20 @@ def diagnose_zip(
     return diagnose_policy(model, load(symmetry), read_observations(observations))
 
 
+def _bounds(space: Any) -> tuple[Array, Array]:
+    if not hasattr(space, "low"):
+        raise ValueError(f"actuators have scales only where actions are continuous, not in {space}")
+    return np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+
+
+def _read(directory: Path) -> Run:
+    if not (directory / "run.json").is_file():
+        raise ValueError(
+            f"{directory} holds no run.json; give one run directory, as `ambidex train` writes it"
+        )
+    return load_runs([directory]).runs[0]
+
+
 def scales_of_maps(group: SymmetryGroup, multipliers: Mapping[str, Array]) -> Array:
     """The scales, geometric mean 1 per orbit, whose ratios come closest to these action multipliers."""
     rows, ratios = [], []
@@ -231,7 +241,8 @@ def scales_of_maps(group: SymmetryGroup, multipliers: Mapping[str, Array]) -> Ar
     if not rows:
         return np.ones(group.action_size)
     log_scale, *_ = np.linalg.lstsq(np.array(rows), np.array(ratios), rcond=None)
-    return np.exp(log_scale)
+    scales: Array = np.exp(log_scale)
+    return scales
 
 
 def _answers_of_actor_critic(
@@ -243,7 +254,7 @@ def _answers_of_actor_critic(
     @torch.no_grad()
     def answer(states: Any) -> tuple[Array, Array]:
         tensors = policy.obs_to_tensor(states)[0]
-        mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr, arg-type]
+        mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr]
         return mean.double().numpy(), policy.predict_values(tensors).double().flatten().numpy()
 
     means, values = answer(observations)
@@ -303,9 +314,7 @@ def _diagnosis(
     )
 
 
-def _transform(
-    name: str, found: Calibration, distances: Mapping[str, float], run: Run | None
-) -> Transform:
+def _transform(name: str, found: Calibration, distances: Mapping[str, float], run: Run | None) -> Transform:
     logged = run.metrics if run else {}
     neutral = logged.get(("neutral_rejection_ratio", name, ""))
     blocked = logged.get(("value_gate_ratio", name, ""))
@@ -331,10 +340,10 @@ def _fitted_scales(run: Run, group: SymmetryGroup) -> Series | None:
         return None
     points = min(len(row.values) for rows in complete.values() for row in rows if row is not None)
     steps = next(row.steps for rows in complete.values() for row in rows if row is not None)[:points]
-    scales = [
-        scales_of_maps(group, {n: np.array([row.values[at] for row in rows if row]) for n, rows in complete.items()})
-        for at in range(points)
-    ]
+    scales = []
+    for at in range(points):
+        maps = {name: np.array([row.values[at] for row in rows if row]) for name, rows in complete.items()}
+        scales.append(scales_of_maps(group, maps))
     return Series(steps, np.array(scales))
 
 
@@ -351,10 +360,17 @@ def _best_return(run: Run) -> float | None:
 
 def _place(group: SymmetryGroup, name: str) -> str:
     """Where an actuator's limb sits on the body: x is to the front, y to the left."""
-    body = group.layout.body if group.layout else None
-    joint = body.joints.get(name) if body else None
-    if body is None or joint is None or joint.limb is None or joint.limb not in body.limbs:
+    at = limb_position(group, name)
+    if at is None:
         return ""
-    x, y = body.limbs[joint.limb][:2]
+    x, y = at
     words = ["front" if x > 0 else "back"] * (abs(x) > 0.1) + ["left" if y > 0 else "right"] * (abs(y) > 0.1)
     return " ".join(words)
+
+
+def limb_position(group: SymmetryGroup, actuator: str) -> tuple[float, float] | None:
+    """x and y of the limb that an actuator belongs to, where the description has them."""
+    body = group.layout.body if group.layout else None
+    joint = body.joints.get(actuator) if body else None
+    at = body.limbs.get(joint.limb) if body and joint and joint.limb else None
+    return None if at is None else (float(at[0]), float(at[1]))

@@ -63,13 +63,13 @@ def visit(stored: StoredPolicy, states: int) -> Observations:
 
     torch.manual_seed(stored.config.seed)
     visited: list[Any] = []
-    over = True
-    for _ in range(states):
-        observation = stored.env.reset()[0] if over else following
+    observation, _ = stored.env.reset()
+    while len(visited) < states:
         visited.append(observation)
         action, _ = stored.policy.predict(observation, deterministic=False)
-        following, _, terminated, truncated, _ = stored.env.step(action)
-        over = terminated or truncated
+        observation, _, terminated, truncated, _ = stored.env.step(action)
+        if terminated or truncated:
+            observation, _ = stored.env.reset()
     if isinstance(visited[0], dict):
         return {key: np.stack([one[key] for one in visited]).astype(np.float32) for key in visited[0]}
     return np.stack(visited).astype(np.float32)
