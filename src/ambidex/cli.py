@@ -21,6 +21,7 @@ app = typer.Typer(
 
 CHECK_FAILED = 1
 WRONG_USAGE = 2
+INTERRUPTED = 130
 
 
 class _SpreadingCommand(TyperCommand):
@@ -197,6 +198,9 @@ def _attend(config: Any, directory: Path, work: Any) -> None:
     except RunFailed as error:
         print(f"ambidex: {error}", file=sys.stderr)
         raise typer.Exit(CHECK_FAILED) from None
+    except KeyboardInterrupt:
+        print(f"stopped; `ambidex resume {directory}` continues", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
     print(f"done: {directory}")
 
 

@@ -1,0 +1,86 @@
+"""The verbs of this folder, as a person types them."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from ambidex import cli
+from ambidex.experiment import sweep
+from ambidex.experiment.run import RunFailed
+
+runner = CliRunner()
+
+
+def _settings(tiny):
+    return [part for key, value in tiny.items() if key != "steps" for part in ("--set", f"{key}={value}")]
+
+
+def _run(*arguments, code=0):
+    result = runner.invoke(cli.app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.output
+
+
+def test_train_resume_status_evaluate(tmp_path, tiny):
+    directory = tmp_path / "run"
+    output = _run(
+        "train", "triangle-rust", "--method", "psl", "--steps", 256, "--out", directory, *_settings(tiny)
+    )
+    assert "triangle-rust psl seed 0: 256 of 256 steps" in output
+    assert f"done: {directory}" in output
+    assert f"done: {directory}" in _run("resume", directory)
+    (row,) = json.loads(_run("status", directory, "--json"))
+    assert (row["state"], row["steps"]) == ("done", 256)
+    assert "256 of 256" in _run("status", directory)
+    rows = json.loads(_run("evaluate", directory, "--episodes", 2, "--policy", "last", "--json"))
+    assert [entry["episodes"] for entry in rows] == [2]
+    assert "mean return" in _run("evaluate", directory, "--episodes", 1)
+
+
+def test_several_words_after_one_option(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sweep, "sweep", lambda runs, out, **options: seen.append((runs, options)) or [])
+    words = "sweep --scenarios A1.1 A2.1 --methods ppo asl --seeds 2 --set gamma=0.5 --jobs 3 --out"
+    assert "8 runs" in _run(*words.split(), tmp_path)
+    ((runs, options),) = seen
+    assert {run.config.scenario for run in runs} == {"A1.1", "A2.1"}
+    assert {run.config.method for run in runs} == {"ppo", "asl"}
+    assert {run.config.hyperparameters.gamma for run in runs} == {0.5}
+    assert (options["engine"], options["jobs"]) == ("local", 3)
+
+
+def test_a_failed_run_of_a_sweep_ends_with_status_1(tmp_path, monkeypatch):
+    def fail(runs, out, **options):
+        outcome = sweep.Outcome(runs[0], "failed", "out of luck")
+        options["listener"](outcome)
+        return [outcome]
+
+    monkeypatch.setattr(sweep, "sweep", fail)
+    output = _run("sweep", "--scenarios", "A1.1", "--methods", "ppo", "--out", tmp_path, code=1)
+    assert "out of luck" in output
+
+
+def test_a_run_that_breaks_ends_with_status_1(tmp_path, monkeypatch):
+    from ambidex.experiment import run
+
+    def fail(*arguments, **options):
+        raise RunFailed("transform 'xz': the policy loss became nan")
+
+    monkeypatch.setattr(run, "train", fail)
+    assert "transform 'xz'" in _run("train", "A1.1", "--out", tmp_path / "run", code=1)
+
+
+@pytest.mark.parametrize("verb", ["train", "resume", "evaluate", "sweep", "status", "play", "export", "demo"])
+def test_every_verb_shows_an_example(verb):
+    assert f"Example: ambidex {verb}" in _run(verb, "--help")
+
+
+def test_wrong_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["ambidex", "resume", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert "not a run directory" in error
+    assert len(error.strip().splitlines()) == 1
