@@ -1,0 +1,1 @@
+"""CHECK: a description against a simulator, and descriptions from robot models."""
