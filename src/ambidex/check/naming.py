@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import mujoco
 
-SIDES = frozenset(("left", "right", "l", "r", "lf", "rf", "lh", "rh", "lr", "fl", "fr", "hl", "hr", "rl", "rr"))
-    ["left", "right", "l", "r", "lh", "rh", "lf", "rf", "fl", "fr", "rl", "rr", "hl", "hr", "bl", "br"]
+SIDES = frozenset(
+    ("left", "right", "l", "r", "lf", "rf", "lh", "rh", "lr", "fl", "fr", "hl", "hr", "rl", "rr")
 )
 
 
