@@ -282,6 +282,13 @@ def test_a_start_beyond_the_limits_is_brought_to_them() -> None:
     )
 
 
+def test_without_pybullet_it_walks_but_is_not_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pybullet", None)
+    AntMujocoEnv().reset()
+    with pytest.raises(ImportError, match=r"ambidex\[pybullet\]"):
+        AntMujocoEnv(render_mode="rgb_array")
+
+
 @pytest.mark.parametrize("scenario", ["A1.1", "A4.1"])
 def test_the_checkers_have_nothing_to_say(scenario: str) -> None:
     env = gymnasium.make("ambidex/AntMujoco-v0", scenario=scenario, render_mode="rgb_array")

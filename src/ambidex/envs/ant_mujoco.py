@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import mujoco
@@ -56,6 +57,11 @@ class MujocoAnt:
         self.data = data = mujoco.MjData(model)
         self.joint_limits: list[tuple[float, float]] = [
             (float(lower), float(upper)) for lower, upper in model.jnt_range[1:]
+        ]
+        mujoco.mj_kinematics(model, data)
+        self.joint_frames: list[tuple[Vector, Vector]] = [
+            (tuple(anchor - data.xpos[1]), tuple(axis))
+            for anchor, axis in zip(data.xanchor[1:], data.xaxis[1:], strict=True)
         ]
         self._feet = [model.body(f"foot_{leg}").id for leg in range(LEGS)]
         self._foot_geoms = [model.geom(f"foot_{leg}").id for leg in range(LEGS)]
@@ -166,7 +172,7 @@ class AntMujocoEnv(AntEnv):
 
     :param scenario: a name (`ambidex scenarios`), the path of a scenario file, or a `Scenario`
     :param evaluation: walk through the evaluation goals, and do not count steps as training
-    :param render_mode: ``"rgb_array"`` for `render`, or None
+    :param render_mode: ``"rgb_array"`` for `render`, which PyBullet draws, or None
     """
 
     def __init__(
@@ -176,6 +182,8 @@ class AntMujocoEnv(AntEnv):
         evaluation: bool = False,
         render_mode: str | None = None,
     ) -> None:
+        if render_mode is not None and find_spec("pybullet") is None:
+            raise ImportError('PyBullet draws the ant: pip install "ambidex[pybullet]", or render_mode=None')
         super().__init__(MujocoAnt(), scenario=scenario, evaluation=evaluation, render_mode=render_mode)
 
 
