@@ -94,7 +94,7 @@ def test_a_policy_that_follows_no_symmetry() -> None:
     text = in_words(found)
     assert "Not known:" in text
     assert "does not follow this symmetry" in text.replace("\n    ", " ")
-    assert "far from symmetric" in text
+    assert "hardly symmetric" in " ".join(text.split())
 
 
 def test_a_share_of_saturated_states() -> None:
@@ -203,7 +203,7 @@ def test_a_stable_baselines3_file_needs_trust(tmp_path: Path) -> None:
     found = diagnose_zip(tmp_path / "policy.zip", **arguments, trust=True)
     direct = diagnose_policy(model, group, states)
     assert found == direct
-    assert found.title == "a PPO policy, after 0 steps"
+    assert found.title == "PPO policy, after 0 steps"
 
 
 def test_discrete_actions_have_no_scales() -> None:

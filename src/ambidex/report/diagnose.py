@@ -94,7 +94,7 @@ class Actuator:
 class Transform:
     """One symmetry: how the policy follows it, and what the training made of it.
 
-    :param agreement: with the calibrated symmetry, the mean over the actuators
+    :param agreement: with the calibrated symmetry, the mean over the actuators that are known
     :param value_distance: mean \\|V(f(s)) - V(s)\\| in standard deviations of V, None without a critic
     :param value_distance_moved: the logged distance over training, None where it was not logged
     :param neutral: the share of states that the dead zone left out at the end, None if not logged
@@ -185,7 +185,7 @@ def diagnose_policy(model: BaseAlgorithm, group: SymmetryGroup, observations: Ob
     means = answer(observations)
     symmetric = {symmetry.name: answer(symmetry.observation(observations)) for symmetry in group}
     found = calibrate(group, means, symmetric, bounds=bounds)
-    title = f"a {type(model).__name__} policy, after {model.num_timesteps:,} steps"
+    title = f"{type(model).__name__} policy, after {model.num_timesteps:,} steps"
     return _diagnosis(title, group, found, means, bounds, {}, None, None)
 
 
@@ -316,12 +316,13 @@ def _diagnosis(
 
 def _transform(name: str, found: Calibration, distances: Mapping[str, float], run: Run | None) -> Transform:
     logged = run.metrics if run else {}
+    known = found.identifiable | found.offset_identifiable
     neutral = logged.get(("neutral_rejection_ratio", name, ""))
     blocked = logged.get(("value_gate_ratio", name, ""))
     distance = logged.get(("value_distance", name, ""))
     return Transform(
         name=name,
-        agreement=float(found.agreement[name].mean()),
+        agreement=float(found.agreement[name][known if known.any() else slice(None)].mean()),
         value_distance=distances.get(name),
         value_distance_moved=None if distance is None else _movement(distance),
         neutral=None if neutral is None else float(neutral.values[-1]),

@@ -62,7 +62,7 @@ def _places(group: SymmetryGroup) -> dict[int, tuple[float, float]]:
         if at is None or not np.hypot(*at):
             return {}
         seen.append(at)
-        outward = (0.35 + 0.65 * seen.count(at)) / np.hypot(*at)
+        outward = (0.25 + 0.9 * seen.count(at)) / np.hypot(*at)
         places[index] = (-at[1] * outward, at[0] * outward)
     return places
 
@@ -82,9 +82,9 @@ def _draw_robot(axes: Axes, diagnosis: Diagnosis, places: dict[int, tuple[float,
         ink = TRUTH if not one.scale_known else "white"
         axes.text(x, y, inside, ha="center", va="center", fontsize=8, color=ink, weight="bold", zorder=5)
         axes.text(
-            x, y - 0.34, str(one.index), ha="center", va="center", fontsize=8, color="#5f6670", zorder=5
+            x, y - 0.46, str(one.index), ha="center", va="center", fontsize=8, color="#5f6670", zorder=5
         )
-    limit = reach + 0.55
+    limit = reach + 0.7
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", title="from above, front is up")
     axes.set_axis_off()
 

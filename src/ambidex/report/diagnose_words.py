@@ -7,8 +7,8 @@ import textwrap
 from ambidex.report.diagnose import Actuator, Diagnosis, Transform
 from ambidex.report.wording import listed, number, score, steps
 
-MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01
-FOLLOWED = 0.8
+MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01  # shares of the samples
+FOLLOWED, LOOSELY = 0.8, 0.4  # mean agreements
 
 
 def in_words(diagnosis: Diagnosis, width: int = 100) -> str:
@@ -114,8 +114,9 @@ def _symmetry(diagnosis: Diagnosis) -> list[str]:
         lines.append("On the whole the policy is symmetric once its actuators are calibrated.")
     elif not refused:
         lines.append(
-            "The policy is far from symmetric even with calibrated actuators (mean agreement "
-            f"{number(mean, 2)}): it has not learned enough yet, or the robot differs in more than those."
+            f"Even with calibrated actuators the policy is {'only roughly' if mean > LOOSELY else 'hardly'} "
+            f"symmetric (mean agreement {number(mean, 2)}): it has not learned enough yet, or the robot "
+            "differs in more than those."
         )
     lines.append(_return(diagnosis))
     return [line for line in lines if line]
