@@ -226,6 +226,16 @@ def test_a_loss_that_is_not_finite_is_named_before_the_step(
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
 
 
+def test_a_loss_of_plain_ppo_that_is_not_finite_is_named_too(ready: Ready) -> None:
+    model = ready(n_epochs=1)
+    model.rollout_buffer.advantages[3] = np.nan
+    before = copy.deepcopy(model.policy)
+    with pytest.raises(NonFiniteLoss, match="PPO's policy loss"):
+        update(model, fast.update)
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
+    assert furthest(model.policy, before) < 0.1
+
+
 def test_what_the_fast_path_cannot_do_is_said_in_words(ready: Ready) -> None:
     assert fast.supports(ready()) is None
     for change, words in {

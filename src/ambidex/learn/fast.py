@@ -178,22 +178,20 @@ class Networks:
         observations = part.samples(constants.observations)
         size, rows_each, _ = observations.shape
         rows = observations.flatten(0, 1)
-        returns = part.samples(constants.returns)
 
         values = self._critic.forward(rows).view(size, rows_each)
-        by_values = torch.empty_like(values)
-        squares, slope = fast_losses.clipped_value_loss(
-            values[:, 0], part.samples(constants.old_values), returns, constants.clip_range_vf
+        squares, by_values = fast_losses.value_losses(
+            values,
+            part.samples(constants.returns),
+            part.samples(constants.old_values),
+            constants.clip_range_vf,
         )
-        torch.mul(slope, self._vf_coef / size, out=by_values[:, 0])
-        gate, blocked = symmetry_gate(part, values)
-        symmetry_value = gate
+        gate, opened = symmetry_gate(part, values) if constants.names else (values[:, 1:], values[:, 1:])
+        shares = torch.full_like(values, self._vf_coef / size)
         if constants.names:
-            image_squares, slope = fast_losses.value_loss(values[:, 1:], returns[:, None])
             weights = part.transforms(constants.value_weights) * gate
-            symmetry_value = weights * image_squares
-            torch.mul(weights, slope / size, out=by_values[:, 1:])
-        self._critic.backward(by_values.view(-1, 1))
+            torch.div(weights, size, out=shares[:, 1:])
+        self._critic.backward(by_values.mul_(shares).view(-1, 1))
 
         means = self._actor.forward(rows).view(size, rows_each, -1)
         by_means = torch.zeros_like(means)
@@ -213,12 +211,12 @@ class Networks:
 
         return SampleTerms(
             policy=surrogate,
-            value=squares,
-            entropy=-(self._log_std + 0.5 + losses.HALF_LOG_TWO_PI).sum(),
+            values=squares,
+            value_shares=shares,
             symmetry_policy=symmetry_policy,
-            symmetry_value=symmetry_value,
-            blocked=blocked,
+            opened=opened,
             log_ratio=log_ratio,
+            log_std=self._log_std.clone(),
         )
 
     def loss(self, terms: SampleTerms) -> Tensor:
@@ -299,14 +297,14 @@ def by_transform(action_matrix: Tensor) -> Tensor:
 
 
 def symmetry_gate(part: Part, values: Tensor) -> tuple[Tensor, Tensor]:
-    """gate = psi phi of each image (B, K), and which the value gate blocked; 1 and 0 without ASL.
+    """gate = psi phi of each image (B, K), and whether the value gate let it through; 1 without ASL.
 
     :param values: (B, 1 + K) V(s) and V(f(s))
     """
     images = values[:, 1:]
     gates = part.constants.gates
     if gates is None:
-        return torch.ones_like(images), torch.zeros_like(images)
+        return torch.ones_like(images), torch.ones_like(images, dtype=torch.bool)
     slopes, bends = part.transforms(gates.slopes), part.transforms(gates.bends)
-    opened = value_gate(values[:, :1], images, slopes, bends) | part.transforms(gates.always)
-    return part.samples(gates.dead_zone) * opened, (~opened).to(values.dtype)
+    opened = value_gate(values[:, :1], images, slopes, bends).logical_or_(part.transforms(gates.always))
+    return part.samples(gates.dead_zone) * opened, opened

@@ -8,35 +8,53 @@ import torch
 from torch import Tensor
 
 from ambidex.learn.generic import Minibatch, Terms
+from ambidex.learn.losses import HALF_LOG_TWO_PI
 from ambidex.learn.prepared import Prepared, Statistics
 
 
 class SampleTerms(NamedTuple):
-    """The loss of a minibatch, sample by sample; the symmetry terms are weighted.
+    """The loss of a minibatch, sample by sample.
 
     :param policy: (B,) -L^C
-    :param value: (B,) squared error of V(s)
-    :param entropy: () minus the entropy, the same for all samples
-    :param symmetry_policy: (B, K)
-    :param symmetry_value: (B, K)
-    :param blocked: (B, K) 1 where the value gate blocked
+    :param values: (B, 1 + K) squared errors of V(s) and its images
+    :param value_shares: (B, 1 + K) what each of them is multiplied by in the loss
+    :param symmetry_policy: (B, K) weighted
+    :param opened: (B, K) False where the value gate blocked
     :param log_ratio: (B,)
+    :param log_std: (n,)
     """
 
     policy: Tensor
-    value: Tensor
-    entropy: Tensor
+    values: Tensor
+    value_shares: Tensor
     symmetry_policy: Tensor
-    symmetry_value: Tensor
-    blocked: Tensor
+    opened: Tensor
     log_ratio: Tensor
+    log_std: Tensor
+
+    @property
+    def symmetry_value(self) -> Tensor:
+        """(B, K) weighted."""
+        return self.values[:, 1:] * self.value_shares[:, 1:] * len(self.values)
 
     def means(self) -> Terms:
         """As the generic update has them."""
-        return Terms(self.policy.mean(), self.value.mean(), *self[2:])
+        return Terms(
+            policy=self.policy.mean(),
+            value=self.values[:, 0].mean(),
+            entropy=-entropy(self.log_std),
+            symmetry_policy=self.symmetry_policy,
+            symmetry_value=self.symmetry_value,
+            blocked=self.opened.logical_not(),
+            log_ratio=self.log_ratio,
+        )
 
     def approx_kl(self) -> float:
         return float(approx_kl(self.log_ratio).mean())
+
+
+def entropy(log_std: Tensor) -> Tensor:
+    return (log_std + 0.5 + HALF_LOG_TWO_PI).sum(dim=-1)
 
 
 def approx_kl(log_ratio: Tensor) -> Tensor:
@@ -67,32 +85,34 @@ class FastLog:
 
     def end_epoch(self) -> None:
         """Take the means of this epoch's minibatches."""
-        together = SampleTerms(
-            *(torch.stack(parts) if parts[0].ndim == 0 else torch.cat(parts) for parts in self._columns())
-        )
-        sizes = torch.tensor([len(terms.policy) for terms, _ in self._minibatches])
+        terms = [terms for terms, _ in self._minibatches]
+        sizes = torch.tensor([len(one.policy) for one in terms])
         places = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
 
         def means(samples: Tensor) -> Tensor:
             sums = torch.zeros(len(sizes), dtype=torch.float64)
             return sums.index_add_(0, places, samples.double()) / sizes
 
+        values = torch.cat([one.values for one in terms])
+        shares = torch.cat([one.value_shares for one in terms])
+        symmetry_value = (values[:, 1:] * shares[:, 1:]).sum(dim=1) * sizes[places]
         self._losses.append(
             torch.stack(
                 [
-                    means(together.policy),
-                    means(together.value),
-                    together.entropy.double(),
-                    means(together.symmetry_policy.sum(dim=1)),
-                    means(together.symmetry_value.sum(dim=1)),
+                    means(torch.cat([one.policy for one in terms])),
+                    means(values[:, 0]),
+                    -entropy(torch.stack([one.log_std for one in terms]).double()),
+                    means(torch.cat([one.symmetry_policy for one in terms]).sum(dim=1)),
+                    means(symmetry_value),
                 ],
                 dim=1,
             )
         )
-        clipped = torch.expm1(together.log_ratio).abs() > self._clip_range
+        log_ratio = torch.cat([one.log_ratio for one in terms])
+        clipped = torch.expm1(log_ratio).abs() > self._clip_range
         self._clip_fractions.append(means(clipped))
-        self._kls = means(approx_kl(together.log_ratio))
-        self._count_blocked(together.blocked)
+        self._kls = means(approx_kl(log_ratio))
+        self._count_blocked(torch.cat([one.opened for one in terms]).logical_not())
         self._minibatches = []
         self._epochs += 1
 
@@ -112,9 +132,6 @@ class FastLog:
             symmetry_value_loss=symmetry_value,
             value_gate_ratio=(self._blocked / self._seen.clamp(min=1)).numpy(),
         )
-
-    def _columns(self) -> list[tuple[Tensor, ...]]:
-        return list(zip(*(terms for terms, _ in self._minibatches), strict=True))
 
     def _count_blocked(self, blocked: Tensor) -> None:
         images = [minibatch.images for _, minibatch in self._minibatches if minibatch.images is not None]

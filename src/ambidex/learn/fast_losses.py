@@ -27,28 +27,32 @@ def clipped_surrogate(log_ratio: Tensor, advantages: Tensor, clip_range: float) 
     return loss, torch.where(unclipped > clipped, 0.0, loss)
 
 
-def clipped_value_loss(
-    values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float | None
+def value_losses(
+    values: Tensor, returns: Tensor, old_values: Tensor, clip_range: float | None
 ) -> tuple[Tensor, Tensor]:
-    """PPO's squared error of V(s), and its derivative by V(s).
+    """The squared errors of V(s) and of V(f(s)) before gates, and their derivatives by these values.
 
-    :param clip_range: how far the prediction may move from ``old_values``; None for no limit
+    :param values: (B, 1 + K)
+    :param returns: (B,) V_targ of s, which is that of its images too
+    :param old_values: (B,)
+    :param clip_range: how far PPO's prediction of V(s) may move from ``old_values``; None for no limit
     """
-    if clip_range is None:
-        error = values - returns
-        return error.square(), 2 * error
-    moved = values - old_values
-    error = old_values + torch.clamp(moved, -clip_range, clip_range) - returns
-    return error.square(), torch.where(moved.abs() > clip_range, 0.0, 2 * error)
+    errors = values - returns[:, None]  # eq:MSL_LV, eq:ASL_v_loss
+    slopes = 2 * errors
+    if clip_range is not None:
+        moved = values[:, 0] - old_values
+        errors[:, 0] = old_values + torch.clamp(moved, -clip_range, clip_range) - returns
+        slopes[:, 0] = torch.where(moved.abs() > clip_range, 0.0, 2 * errors[:, 0])
+    return errors.square(), slopes
 
 
 def gaussian_log_prob(actions: Tensor, means: Tensor, log_std: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """log pi(a), and its derivatives by the means and, for each sample, by the log-std."""
-    std = torch.exp(log_std)
-    standardised = (actions - means) / std
+    inverse_std = torch.exp(-log_std)
+    standardised = (actions - means) * inverse_std
     squares = standardised.square()
     log_prob = -0.5 * squares.sum(dim=-1) - (log_std + losses.HALF_LOG_TWO_PI).sum()
-    return log_prob, standardised / std, squares - 1
+    return log_prob, standardised * inverse_std, squares - 1
 
 
 def adaptive_loss(
@@ -72,8 +76,3 @@ def proximal_loss(
 def mirror_loss(transformed: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     """L_pi of MSL, and its derivative by ``transformed``; that by ``other`` is its negative."""
     return losses.mirror_loss(transformed, other), (transformed - other) * (2 / other.shape[-1])
-
-
-def value_loss(symmetric_values: Tensor, returns: Tensor) -> tuple[Tensor, Tensor]:
-    """L_V before gates, and its derivative by V(f(s))."""
-    return losses.value_loss(symmetric_values, returns), 2 * (symmetric_values - returns)
