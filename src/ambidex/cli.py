@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
+
+from ambidex.experiment import verbs as experiment_verbs
 
 app = typer.Typer(
     name="ambidex",
@@ -18,25 +19,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(experiment_verbs.app)
 
 CHECK_FAILED = 1
 WRONG_USAGE = 2
-INTERRUPTED = 130
-
-
-class _SpreadingCommand(TyperCommand):
-    """``--scenarios A B`` means ``--scenarios A --scenarios B``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        spread: list[str] = []
-        option = ""
-        for arg in args:
-            if arg.startswith("-"):
-                option = arg
-            elif option in ("--scenarios", "--methods") and spread[-1] != option:
-                spread.append(option)
-            spread.append(arg)
-        return super().parse_args(ctx, spread)
 
 
 @app.callback(invoke_without_command=True)
@@ -50,10 +36,7 @@ def _root(
         raise typer.Exit
 
 
-RunDirectory = Annotated[Path, typer.Argument(help="A run directory, as `ambidex train` writes it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
-Which = Annotated[Literal["best", "last"], typer.Option("--policy", help="The policy to take.")]
-Method = Literal["ppo", "msl", "psl", "asl"]
 
 
 @app.command()
@@ -147,179 +130,6 @@ def _entry(name: str, words: str) -> str:
 
 
 @app.command()
-def train(
-    scenario: Annotated[str | None, typer.Argument(help="A scenario; none where --env is given.")] = None,
-    method: Annotated[Method | None, typer.Option(help="asl by default.")] = None,
-    seed: Annotated[int | None, typer.Option(help="0 by default.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Run directory; runs/SCENARIO/METHOD/seed-N.")] = None,
-    env: Annotated[str | None, typer.Option(help="Any Gymnasium id, with --symmetry.")] = None,
-    symmetry: Annotated[str | None, typer.Option(help="A symmetry file or catalog name.")] = None,
-    config: Annotated[Path | None, typer.Option(help="A YAML file of values by name.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
-    symmetry_samples: Annotated[int | None, typer.Option(help="Transforms drawn per state.")] = None,
-    fast: Annotated[bool | None, typer.Option(help="The hand-written update of plain MLPs.")] = None,
-) -> None:
-    """Train one run.
-
-    Example: ambidex train A2.1 --method asl --steps 1000000 --set learning_rate=1e-4 --out runs/limping
-    """
-    from ambidex.experiment.presets import configure
-
-    options = {"scenario": scenario, "method": method, "seed": seed, "steps": steps, "env": env}
-    options |= {"symmetry": symmetry, "symmetry_samples": symmetry_samples, "fast": fast}
-    chosen = configure(config, assignments or [], **options)
-    directory = out or Path("runs") / chosen.directory
-    from ambidex.experiment import run
-
-    _attend(chosen, directory, lambda reporter: run.train(chosen, directory, reporter=reporter))
-
-
-@app.command()
-def resume(directory: RunDirectory) -> None:
-    """Continue a run that was stopped, to the bit as if it had not been.
-
-    Example: ambidex resume runs/limping
-    """
-    from ambidex.experiment import record, run
-
-    chosen = record.read_config(directory)
-    _attend(chosen, directory, lambda reporter: run.resume(directory, reporter=reporter))
-
-
-def _attend(config: Any, directory: Path, work: Any) -> None:
-    """Do the work of a run under a progress bar; a failed run ends with exit status 1."""
-    from ambidex.experiment.progress import Console
-    from ambidex.experiment.run import RunFailed
-
-    try:
-        with Console(config.title, config.steps) as reporter:
-            work(reporter)
-    except RunFailed as error:
-        print(f"ambidex: {error}", file=sys.stderr)
-        raise typer.Exit(CHECK_FAILED) from None
-    except KeyboardInterrupt:
-        print(f"stopped; `ambidex resume {directory}` continues", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    print(f"done: {directory}")
-
-
-@app.command()
-def evaluate(
-    directory: RunDirectory,
-    policy: Which = "best",
-    episodes: Annotated[int | None, typer.Option(help="How many; as in training by default.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Deterministic episodes of a trained policy, per goal.
-
-    Example: ambidex evaluate runs/limping --episodes 64
-    """
-    from ambidex.experiment import evaluate as evaluation
-
-    rows = evaluation.summary(evaluation.evaluate(directory, which=policy, episodes=episodes))
-    if as_json:
-        print(json.dumps(rows))
-        return
-    _print_table(
-        ["goal", "episodes", "mean return", "lowest", "highest", "mean length"],
-        [
-            ["all" if goal is None else goal, count, *(f"{value:,.1f}" for value in values)]
-            for goal, count, *values in (row.values() for row in rows)
-        ],
-    )
-
-
-@app.command(cls=_SpreadingCommand)
-def sweep(
-    scenarios: Annotated[list[str], typer.Option(help="One or more scenarios.")],
-    methods: Annotated[list[str], typer.Option(help="One or more of ppo, msl, psl, asl.")],
-    out: Annotated[Path, typer.Option(help="Where the runs are kept.")],
-    seeds: Annotated[int, typer.Option(help="How many seeds, counted from 0.")] = 1,
-    steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
-    engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or Ray tasks.")] = "local",
-    jobs: Annotated[int | None, typer.Option(help="Runs at once; one per core by default.")] = None,
-) -> None:
-    """Train a grid of runs; the same command again skips what is done and resumes what is not.
-
-    Example: ambidex sweep --scenarios A1.1 A2.1 --methods ppo asl --seeds 12 --out runs
-    """
-    from ambidex.experiment import sweep as sweeping
-    from ambidex.experiment.presets import read_assignments
-
-    overrides = read_assignments(assignments or []) | ({} if steps is None else {"steps": steps})
-    runs = sweeping.plan(scenarios, methods, range(seeds), out, overrides)
-    print(f"{len(runs)} runs in {out}; `ambidex status {out}` shows how far they are")
-
-    def say(outcome: sweeping.Outcome) -> None:
-        print(f"{outcome.state}: {outcome.run.directory} {outcome.message or ''}".rstrip(), flush=True)
-
-    outcomes = sweeping.sweep(runs, out, engine=engine, jobs=jobs, listener=say)
-    if any(outcome.state == "failed" for outcome in outcomes):
-        raise typer.Exit(CHECK_FAILED)
-
-
-@app.command()
-def status(
-    directory: Annotated[Path, typer.Argument(help="A run directory, or one that holds many.")],
-    as_json: AsJson = False,
-) -> None:
-    """How far runs are, how fast, and how long they still take.
-
-    Example: ambidex status runs
-    """
-    from ambidex.experiment.status import status as read_status
-
-    rows = read_status(directory)
-    if as_json:
-        print(json.dumps([row.as_json() for row in rows]))
-        return
-    _print_table(
-        ["run", "state", "steps", "return", "steps/s", "left", ""],
-        [[row.title, row.state, *row.figures(), row.message or ""] for row in rows],
-    )
-
-
-@app.command()
-def play(
-    directory: RunDirectory,
-    video: Annotated[Path, typer.Option(help="An .mp4 or .gif file.")],
-    policy: Which = "best",
-    seconds: Annotated[float, typer.Option(help="Length of the film.")] = 10.0,
-) -> None:
-    """Film a trained policy; needs no screen.
-
-    Example: ambidex play runs/limping --video limping.mp4
-    """
-    from ambidex.experiment.play import play as film
-
-    frames = film(directory, video, which=policy, seconds=seconds)
-    print(f"{video}: {frames} frames")
-
-
-@app.command()
-def export(
-    directory: RunDirectory,
-    onnx: Annotated[Path, typer.Option(help="The file to write.")],
-    policy: Which = "best",
-) -> None:
-    """Write a trained policy, clipping included, as ONNX, checked against the original.
-
-    Example: ambidex export runs/limping --onnx limping.onnx
-    """
-    from ambidex.experiment.export import export as write_onnx
-
-    try:
-        exported = write_onnx(directory, onnx, policy)
-    except ArithmeticError as error:
-        print(f"ambidex: {error}", file=sys.stderr)
-        raise typer.Exit(CHECK_FAILED) from None
-    compared = f"{exported.observations} observations"
-    print(f"{onnx}: equal to the policy within {exported.difference:.1e} on {compared}")
-
-
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Where the runs and the page are kept.")] = Path("demo"),
 ) -> None:
@@ -329,28 +139,19 @@ def demo(
     """
     from ambidex.experiment.demo import demonstrate
     from ambidex.experiment.progress import Console
+    from ambidex.experiment.verbs import print_table
     from ambidex.report import write_report
 
     print("A triangle robot: limb 1 is rusty and needs double the torque, limb 2 triple. Nobody tells ASL.")
     shown = demonstrate(out, lambda config: Console(config.title, config.steps))
     for method, value in shown.best_returns.items():
         print(f"best return of {method}: {value:.1f}")
-    _print_table(
+    print_table(
         ["torque of", "learned", "true"],
         [[ratio.limbs, f"{ratio.learned:.2f}", f"{ratio.true:.2f}"] for ratio in shown.ratios],
     )
     page = write_report(shown.directories, out / "report.html")["page"]
     print(f"the report: {page}")
-
-
-def _print_table(columns: list[str], rows: list[list[Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*columns, box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(*map(str, row))
-    Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(table)
 
 
 @app.command()
