@@ -163,7 +163,7 @@ class ObviousLoop(SymmetricPPO):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="2 epochs instead of 20")
-    epochs, rounds = (2, 5) if parser.parse_args().quick else (20, 5)
+    epochs, rounds = (2, 5) if parser.parse_args().quick else (20, 3)
     ant = load("ant")
     blocks = {
         PLAIN: trainer(epochs, PPO),

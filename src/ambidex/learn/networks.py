@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ambidex.learn.prepared import Observations
 
-CHUNK = 4096  # rows in one pass without gradient: its activations stay in the cache
+CHUNK = 1024  # rows in one pass without gradient: its activations stay in the cache
 
 
 def forward(policy: ActorCriticPolicy, observations: Observations) -> tuple[Tensor, Tensor]:
