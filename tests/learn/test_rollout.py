@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -9,7 +10,13 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback, StopTrainingOnMaxEpisodes
+from stable_baselines3.common.callbacks import (
+    BaseCallback,
+    CheckpointCallback,
+    EvalCallback,
+    StopTrainingOnMaxEpisodes,
+    StopTrainingOnRewardThreshold,
+)
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -135,6 +142,33 @@ def test_buffer_and_locals_are_those_of_stable_baselines(envs: int, policy_kwarg
     assert list(short.ep_success_buffer) == list(plain.ep_success_buffer)
 
 
+class Sheets(gymnasium.Env[np.ndarray, np.ndarray]):
+    """Observations and actions of two dimensions, of double precision."""
+
+    observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3, 2), np.float64)
+    action_space = gymnasium.spaces.Box(-0.5, 0.5, (2, 2), np.float64)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.np_random.normal(size=(3, 2)), {}
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(action)
+        return self.np_random.normal(size=(3, 2)) + action[0], 1.0, False, self.np_random.random() < 0.1, {}
+
+
+def test_spaces_of_any_shape_and_precision() -> None:
+    kept = []
+    for base in (ShortRollouts, PPO):
+        env = DummyVecEnv([Sheets, Sheets])
+        model = base("MlpPolicy", env, n_steps=32, batch_size=16, n_epochs=2, seed=7, device="cpu")
+        kept.append(buffers(model, 2))
+    for ours, theirs in zip(*kept, strict=True):
+        for name in theirs:
+            assert ours[name].dtype == theirs[name].dtype
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=5e-6, err_msg=name)
+
+
 def test_truncated_episodes_bootstrap_and_fallen_ones_do_not() -> None:
     model = algorithm(ShortRollouts, 1)
     model.gamma = 0.5
@@ -164,6 +198,25 @@ def test_a_callback_ends_the_training() -> None:
     model = algorithm(ShortRollouts, 2)
     model.learn(1000, callback=StopTrainingOnMaxEpisodes(4))
     assert model.num_timesteps < 100
+
+
+def test_callbacks_that_evaluate_and_save(tmp_path: Path) -> None:
+    evaluation = EvalCallback(
+        DummyVecEnv([lambda: Monitor(Drifting())]),
+        eval_freq=20,
+        best_model_save_path=str(tmp_path),
+        callback_on_new_best=StopTrainingOnRewardThreshold(1e9, verbose=0),
+        verbose=0,
+    )
+    model = algorithm(ShortRollouts, 2)
+    model.learn(128, callback=[evaluation, CheckpointCallback(16, str(tmp_path), name_prefix="at")])
+    assert model.num_timesteps == 128
+    assert np.isfinite(evaluation.last_mean_reward)
+    assert {path.name for path in tmp_path.iterdir()} >= {
+        "best_model.zip",
+        "at_32_steps.zip",
+        "at_128_steps.zip",
+    }
 
 
 def test_a_double_policy_rolls_out() -> None:
