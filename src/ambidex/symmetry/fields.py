@@ -20,6 +20,7 @@ from ambidex.symmetry.quantities import (
     Quantity,
     Quaternion,
     Scalar,
+    Tensor,
     Vector,
 )
 from ambidex.symmetry.wording import check_keys
@@ -96,14 +97,28 @@ def _read_list(where: str, items: Any, body: Body) -> list[Block]:
     blocks: list[Block] = []
     for item in items:
         if isinstance(item, Mapping) and "fields" in item:
-            check_keys(where, item, ("history", "newest", "fields"))
-            blocks += _repeated(where, _read_list(where, item["fields"], body), item)
+            blocks += _read_fields_together(where, item, body)
         elif isinstance(item, Mapping) and len(item) == 1 and isinstance(next(iter(item)), str):
             ((name, spec),) = item.items()
             blocks += _read_field(f"{where}, field {name!r}", name, spec, body)
         else:
             raise ValueError(f"{where}: a field is written as - name: kind, got {item!r}")
     return blocks
+
+
+def _read_fields_together(where: str, item: Mapping[str, Any], body: Body) -> list[Block]:
+    """Several fields that repeat, limb by limb, step by step, or both."""
+    check_keys(where, item, (*OPTIONS, "fields"))
+    blocks = _read_list(where, item["fields"], body)
+    if "of" in item:
+        owned = next((block for block in blocks if block.owner is not None), None)
+        if owned is not None:
+            raise ValueError(
+                f"{where}: {owned.element_names[0]!r} has an owner already; name it after of: only once"
+            )
+        limbs = body.select(where, item["of"], "limbs")
+        blocks = [replace(block, owner=limb) for limb in limbs for block in blocks]
+    return _repeated(where, blocks, item) if "of" not in item or "history" in item else blocks
 
 
 def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
@@ -169,6 +184,10 @@ def _pseudovector(value: Any) -> Vector:
     return Vector(_some_of(value, ("x", "y", "z")), pseudo=True)
 
 
+def _tensor(value: Any) -> Tensor:
+    return Tensor(_some_of(value, ("xx", "yy", "zz", "xy", "xz", "yz")))
+
+
 def _angles(value: Any) -> Vector:
     names = _some_of(value, tuple(ANGLES))
     return Vector(tuple(ANGLES[name] for name in names), pseudo=True, names=names)
@@ -203,6 +222,7 @@ _QUANTITIES: dict[str, tuple[Callable[[Any], Quantity], str]] = {
     "scalar": (_scalar, "nothing, or how many there are"),
     "vector": (_vector, "its components in order, such as [x, y, z]"),
     "pseudovector": (_pseudovector, "its components in order, such as [x, y, z]"),
+    "tensor": (_tensor, "its components in order, such as [xx, yy, zz, xy, xz, yz]"),
     "angles": (_angles, "roll, pitch and yaw, or some of them, in order"),
     "quaternion": (_quaternion, "the order of its parts, wxyz or xyzw"),
     "phase": (_clock, "[sin, cos] in their order"),

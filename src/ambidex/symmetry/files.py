@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from ambidex.symmetry import isometry as geometry
+from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout import SECTIONS, Layout
@@ -234,14 +235,26 @@ def _entry_of(element: Symmetry, layout: Layout | None) -> Any:
     """The shortest entry that gives the element back."""
     if layout is not None and element.isometry is not None:
         name = geometry.name_of(element.isometry)
+        moves = _moved_choices(element, layout)
         for phase in (None, "same", "half"):
             try:
-                compiled = layout.symmetry(element.name, element.isometry, phase=phase)
+                compiled = layout.symmetry(element.name, element.isometry, moves=moves, phase=phase)
             except ValueError:
                 continue
             if compiled == element:
-                isometry: Any = name if name is not None else element.isometry.tolist()
-                if phase is None:
-                    return isometry if name is not None else {"isometry": isometry}
-                return {"isometry": isometry, "phase": phase}
+                entry: dict[str, Any] = {
+                    "isometry": name if name is not None else element.isometry.tolist(),
+                    "moves": moves,
+                    "phase": phase,
+                }
+                entry = {key: value for key, value in entry.items() if value}
+                return name if name is not None and len(entry) == 1 else entry
     return table_of(element)
+
+
+def _moved_choices(element: Symmetry, layout: Layout) -> dict[str, str]:
+    if not isinstance(element.action_map, ChoiceMap):
+        return {}
+    choices = layout.action_names
+    sources = map(int, element.action_map.indices)
+    return {choices[source]: target for target, source in zip(choices, sources, strict=True)}

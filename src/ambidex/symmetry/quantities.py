@@ -70,6 +70,37 @@ class Vector:
 
 
 @dataclass(frozen=True)
+class Tensor:
+    """Components of a symmetric tensor, such as an inertia: T becomes M T M^T.
+
+    :param components: the pairs of axes that there are, such as ``"xy"``, in their order
+    """
+
+    components: tuple[str, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(f".{component}" for component in self.components)
+
+    def matrix(self, motion: Motion, name: str, owner: str | None) -> FloatArray:
+        whole = motion.matrix(repr(name))
+        places = [tuple("xyz".index(axis) for axis in component) for component in self.components]
+        matrix = np.zeros((len(places), len(places)))
+        for column, (first, second) in enumerate(places):
+            unit = np.zeros((3, 3))
+            unit[first, second] = unit[second, first] = 1
+            image = whole @ unit @ whole.T
+            matrix[:, column] = [image[place] for place in places]
+            image[tuple(np.transpose([*places, *(place[::-1] for place in places)]))] = 0
+            if np.abs(image).max() > TOLERANCE:
+                raise ValueError(
+                    f"transform {motion.transform!r} mixes the components {', '.join(self.components)} of "
+                    f"{name!r} with components that the layout does not have; it is no symmetry of them"
+                )
+        return matrix
+
+
+@dataclass(frozen=True)
 class Quaternion:
     """The body's orientation as a unit quaternion.
 
