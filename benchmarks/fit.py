@@ -1,7 +1,7 @@
 """How far the fitted action maps are from the truth: least squares, the paper's fit, the calibrated fit.
 
     OMP_NUM_THREADS=1 python benchmarks/fit.py                                   a quick look
-    OMP_NUM_THREADS=1 python benchmarks/fit.py --robots 3 --batches 100 --all --out errors.csv
+    OMP_NUM_THREADS=1 python benchmarks/fit.py --robots 2 --batches 100 --all --out errors.csv
 
 Robots with random scales (log-normal, 0.4) and offsets, whose policy is symmetric up to noise. In all of it
 ``a`` and ``a'`` are both noisy, and the noise is given as a share of the signal's standard deviation: of each
@@ -9,7 +9,8 @@ actuator's own ("own"), or the same on all actuators ("equal"). Saturation is th
 common action box, where they take arbitrary larger values. Compared are
 
 - least squares: one batch, each pair on its own;
-- the paper's: the moving average of those, weighted by their cycle errors, over --batches batches;
+- the paper's: the moving average of those from the given maps on, weighted by their cycle errors, over
+  --batches updates;
 - eigenvector: `calibrate(noise="proportional")`, one batch;
 - covariances: `calibrate()`, one batch.
 
@@ -34,6 +35,7 @@ from ambidex.learn.relations import Relations
 
 Batch = tuple[np.ndarray, dict[str, np.ndarray]]
 Maps = Mapping[str, ActionMap]
+POOL = 10  # different batches of the moving average, taken in turn
 LIMIT = 0.05  # the covariances' error of m, up to noise 1 at 4096 states without saturation
 
 
@@ -97,9 +99,9 @@ def least_squares(robot: Robot, batch: Batch, batches: int) -> Maps:
 
 def of_the_paper(robot: Robot, batch: Batch, batches: int) -> Maps:
     fit = PairwiseFit().start(robot.group)
-    fit.update(*batch)
-    for _ in range(batches - 1):
-        fit.update(*robot.batch(len(batch[0])))
+    pool = [batch, *(robot.batch(len(batch[0])) for _ in range(POOL - 1))]
+    for number in range(batches):
+        fit.update(*pool[number % POOL])
     return fit.action_maps()
 
 
@@ -178,7 +180,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--robots", type=int, default=2)
-    parser.add_argument("--batches", type=int, default=20, help="of the paper's moving average")
+    parser.add_argument("--batches", type=int, default=20, help="updates of the paper's moving average")
     parser.add_argument("--all", action="store_true", help="every combination")
     parser.add_argument("--out", type=Path, help="a CSV file of all errors")
     arguments = parser.parse_args()

@@ -24,6 +24,7 @@ from ambidex.symmetry.maps import FloatArray, IntArray
 
 LEAST_AGREEMENT = 0.25  # below it a policy follows its symmetry too little to tell about the actuators
 LEAST_STATES = 16
+FAINT = 1e-3  # an actuator that moves less than this share of the liveliest one counts as still
 LEAST_GAP = 3.0  # the two smallest eigenvalues must lie this many standard errors apart
 MOST_SATURATED = 0.45  # an actuator with more of its means beyond one end of the action box is left out
 REWEIGHTINGS = 4  # Huber's weights depend on the solution, which depends on the weights
@@ -127,7 +128,8 @@ def calibrate(
         raise ValueError(f"noise is 'any' or 'proportional', got {noise!r}")
     if huber is not None and not huber > 0:
         raise ValueError(f"huber is a positive number of standard deviations or None, got {huber}")
-    moves = (np.ptp(direct, axis=0) > 0) & (np.ptp(mirrored, axis=1) > 0).all(axis=0)
+    spread = np.minimum(direct.std(axis=0), mirrored.std(axis=1).min(axis=0))
+    moves = spread > FAINT * spread.max()
     saturated = np.zeros(relations.size, dtype=bool)
     inner, inner_mirrored = direct, mirrored
     if bounds is not None:

@@ -170,7 +170,8 @@ def _rank_one(sums: FloatArray, counts: FloatArray, start: FloatArray) -> FloatA
     for _ in range(RANK_ONE_STEPS):
         v = (sums * u[..., :, None]).sum(axis=-2) / (u**2 @ counts)
         following = (sums * v[..., None, :]).sum(axis=-1) / (v**2 @ counts.T)
-        following = following / np.exp(np.log(np.abs(following)).mean(axis=-1, keepdims=True))
+        sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
+        following = following / np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
         settled = np.abs(following - u).max() < 1e-10
         u = following
         if settled:
