@@ -14,9 +14,10 @@ from ambidex import symmetry
 from ambidex.experiment import checkpoint, record, run
 from ambidex.experiment.files import read_arrays
 from ambidex.experiment.measure import value_distances
+from ambidex.experiment.metrics import COLUMNS
 from ambidex.experiment.presets import resolve
 from ambidex.experiment.run import RunFailed
-from ambidex.experiment.training import Training
+from ambidex.experiment.training import LOGGED, Training
 
 
 class _Listener:
@@ -60,6 +61,10 @@ def test_one_row_of_progress_per_iteration(finished):
     assert rows[0]["episode_return"] == ""  # no episode of 50 steps has ended yet
     assert all(math.isfinite(float(row["symmetry_policy_loss"])) for row in rows)
     assert [row["iteration"] for row in _rows(finished / "timings.csv")] == ["1", "2", "3", "4"]
+
+
+def test_the_logged_values_stand_under_their_names():
+    assert COLUMNS["progress.csv"][4:] == tuple(LOGGED)
 
 
 def test_evaluations_and_metrics_come_when_they_are_due(finished):

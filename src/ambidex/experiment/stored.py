@@ -34,6 +34,8 @@ class StoredPolicy:
 def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPolicy:
     """The best or the last policy of a run, with an evaluation environment seeded as in training.
 
+    A robot that changes over its training life is as old as it is at the end of the run.
+
     :param env_options: for the environment, such as ``render_mode``
     """
     config = record.read_config(directory)
@@ -46,4 +48,6 @@ def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPo
     arrays = read_arrays(path)
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
+    if hasattr(env.unwrapped, "training_steps"):
+        env.unwrapped.training_steps = record.read(directory)["steps"]
     return StoredPolicy(config, policy, env)

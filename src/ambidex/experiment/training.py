@@ -21,7 +21,7 @@ from ambidex.experiment.metrics import COLUMNS, MetricFiles
 from ambidex.experiment.progress import Reporter
 from ambidex.symmetry import SymmetryGroup
 
-_LOGGED = {
+LOGGED = {
     "policy_loss": "train/policy_gradient_loss",
     "value_loss": "train/value_loss",
     "symmetry_policy_loss": "symmetry/policy_loss",
@@ -79,6 +79,7 @@ class Training:
         self._write_truth()
         self.metrics = self._restore()
         try:
+            self.say("running")
             last_checkpoint = time.monotonic()
             while self.steps < self.config.steps:
                 self._iterate()
@@ -139,7 +140,7 @@ class Training:
         assert episodes is not None
         episode_return = float(np.mean([float(e["r"]) for e in episodes])) if episodes else None
         length = float(np.mean([float(e["l"]) for e in episodes])) if episodes else None
-        row = [self.iteration, self.steps, episode_return, length, *(values.get(n) for n in _LOGGED.values())]
+        row = [self.iteration, self.steps, episode_return, length, *(values.get(n) for n in LOGGED.values())]
         self.metrics.add("progress.csv", [row])
         if episode_return is not None and length is not None:
             values |= {"rollout/ep_rew_mean": episode_return, "rollout/ep_len_mean": length}
