@@ -57,6 +57,10 @@ class TestDeadZone:
         window = torch.tensor([[0.0, 7.0], [2.0, 7.0], [4.0, 7.0], [10.0, 7.0]])
         assert gates.mean_absolute_deviation(window).tolist() == [3.0, 0.0]
 
+    @pytest.mark.parametrize("constant", [0.1, 0.3, -0.45, 1 / 3])
+    def test_what_never_changes_has_no_deviation_in_spite_of_rounding(self, constant: float) -> None:
+        assert gates.mean_absolute_deviation(torch.full((40960, 1), constant)).tolist() == [0.0]
+
     def test_distance_counts_only_elements_that_vary(self) -> None:
         state = torch.tensor([[1.0, 2.0, 7.0]])
         image = torch.tensor([[-1.0, 2.0, 5.0]])

@@ -330,6 +330,8 @@ class TestLogs:
             "symmetry/target_b/2->2",
             "symmetry/function_weight/0->2",
             "symmetry/cycle_decay/1->2",
+            "symmetry/map_m/a/0",
+            "symmetry/map_b/e/2",
         } <= set(names)
 
     def test_value_distance_is_taken_before_the_update(

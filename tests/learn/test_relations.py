@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ambidex.learn.relations import Relations, simple_cycles
-from ambidex.symmetry import MatrixMap, Symmetry, SymmetryGroup
+from ambidex.symmetry import IndexMap, MatrixMap, Symmetry, SymmetryGroup
 
 
 def test_triangle(triangle: SymmetryGroup) -> None:
@@ -53,6 +53,18 @@ def test_an_element_read_unchanged_is_no_single() -> None:
     assert relations.singles == (1,)
     assert relations.pairs == ()
     assert relations.single.tolist() == [[-1, 0], [-1, -1]]
+
+
+def test_known_ratios_keep_their_singles_in_spite_of_rounding(triangle: SymmetryGroup) -> None:
+    scales = np.array([2.09, 1.17, 0.6])
+    rusty = []
+    for name in ("d", "a"):
+        given = triangle[name]
+        table = given.action_map
+        assert isinstance(table, IndexMap)
+        known = IndexMap(table.indices, table.multipliers * scales / scales[table.indices])
+        rusty.append(Symmetry.from_maps(name, given.observation_map, known))
+    assert Relations.of(SymmetryGroup.from_generators(rusty)).singles == (0, 1, 2)
 
 
 def test_a_matrix_is_refused() -> None:

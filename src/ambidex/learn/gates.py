@@ -7,11 +7,13 @@ from torch import Tensor
 
 
 def mean_absolute_deviation(observations: Tensor) -> Tensor:
-    """MAD of each observation element over a window of states.
+    """MAD of each observation element over a window of states; exactly 0 for one that never changes.
 
     :param observations: (window, o)
     """
-    return (observations - observations.mean(dim=0)).abs().mean(dim=0)
+    deviation = (observations - observations.mean(dim=0)).abs().mean(dim=0)
+    # The rounded mean of a constant is rarely that constant.
+    return torch.where(observations.amax(dim=0) > observations.amin(dim=0), deviation, 0.0)
 
 
 def neutral_distance(observations: Tensor, symmetric_observations: Tensor, deviation: Tensor) -> Tensor:

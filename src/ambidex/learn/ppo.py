@@ -85,14 +85,15 @@ class SymmetricPPO(PPO):
     @classmethod
     def load(cls, *args: Any, **kwargs: Any) -> Self:
         """As Stable-Baselines3's; new symmetries or losses start their fit and history anew."""
-        if kwargs.keys() & {"symmetries", "loss", "symmetry_samples"}:
+        replaced = kwargs.keys() | (kwargs.get("custom_objects") or {}).keys()
+        if replaced & {"symmetries", "loss", "symmetry_samples"}:
             kwargs["_preparation"] = None
         return super().load(*args, **kwargs)
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
+        if self._symmetric and isinstance(env, VecEnv):
+            refuse_environment(env, self.symmetries)
         super().set_env(env, force_reset)
-        if self._symmetric:
-            refuse_environment(self.env, self.symmetries)
 
     @property
     def _symmetric(self) -> bool:
@@ -193,9 +194,8 @@ class SymmetricPPO(PPO):
             record("symmetry/policy_loss", statistics.symmetry_policy_loss)
             record("symmetry/value_loss", statistics.symmetry_value_loss)
         for metric, transform, element, value in self.symmetry_metrics():
-            if metric not in ("map_m", "map_b"):  # these follow from the targets, and there are many
-                name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
-                record(name, value, exclude="stdout")
+            name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
+            record(name, value, exclude="stdout")
 
 
 @contextmanager

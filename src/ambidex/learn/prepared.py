@@ -178,11 +178,12 @@ def draw_epoch(prepared: Prepared) -> tuple[Tensor, Tensor | None]:
     The order is Stable-Baselines3's: ``numpy.random.permutation``. The images are k distinct transforms for
     each place of that order, uniformly drawn from the same generator: (T, k), None for all.
     """
-    order = torch.from_numpy(np.random.permutation(prepared.size))  # noqa: NPY002
+    device = prepared.returns.device
+    order = torch.from_numpy(np.random.permutation(prepared.size)).to(device)  # noqa: NPY002
     if prepared.samples is None:
         return order, None
     keys = np.random.random((prepared.size, len(prepared.names)))  # noqa: NPY002
-    return order, torch.from_numpy(np.argsort(keys, axis=1)[:, : prepared.samples].copy())
+    return order, torch.from_numpy(np.argsort(keys, axis=1)[:, : prepared.samples].copy()).to(device)
 
 
 class NonFiniteLoss(FloatingPointError):

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.symmetry import IndexMap, SymmetryGroup
+from ambidex.symmetry.maps import TOLERANCE
 
 MOST_CYCLES = 1000
 
@@ -55,7 +56,7 @@ class Relations:
         multipliers = np.stack([table.multipliers for table in tables])
         elements = np.broadcast_to(np.arange(group.action_size), indices.shape)
         lower, upper = np.minimum(indices, elements), np.maximum(indices, elements)
-        negated = (indices == elements) & (multipliers == -1)
+        negated = (indices == elements) & np.isclose(multipliers, -1, rtol=0, atol=TOLERANCE)
 
         pairs = sorted({(int(q), int(u)) for q, u in zip(lower.flat, upper.flat, strict=True) if q != u})
         singles = sorted({int(i) for i in elements[negated]})

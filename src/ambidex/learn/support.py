@@ -18,6 +18,8 @@ from ambidex.symmetry import IndexMap, SymmetryGroup
 if TYPE_CHECKING:
     from ambidex.learn.ppo import SymmetricPPO
 
+BYPASSED = ("evaluate_actions", "extract_features", "predict_values", "_get_action_dist_from_latent")
+
 
 def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
     """The loss of each transform that has one, after all checks that need no environment."""
@@ -46,11 +48,12 @@ def refuse_policy(policy: ActorCriticPolicy, losses: Mapping[str, SymmetryLoss])
         raise ValueError(
             "a recurrent policy carries a state that no transform describes; use a feed-forward policy"
         )
-    if type(policy).evaluate_actions is not ActorCriticPolicy.evaluate_actions:
-        raise ValueError(
-            f"{type(policy).__name__} evaluates actions in its own way, which the symmetry losses would "
-            "bypass; change its networks (features extractor, mlp_extractor) instead of evaluate_actions"
-        )
+    for method in BYPASSED:
+        if getattr(type(policy), method) is not getattr(ActorCriticPolicy, method):
+            raise ValueError(
+                f"{type(policy).__name__} has a {method} of its own, which the symmetry losses would bypass; "
+                "change its networks (features extractor, mlp_extractor) instead"
+            )
     if policy.use_sde:
         for name, loss in losses.items():
             if not isinstance(loss, MSL):
