@@ -50,3 +50,8 @@ def shared(names: Sequence[str]) -> str:
     """The words that all names have, in their order; empty where there are none."""
     first, *others = [words(name) for name in names]
     return "_".join(word for word in first if all(word in other for other in others))
+
+
+def geom_name(model: mujoco.MjModel, geom: int) -> str:
+    """The geom's name; one without a name is called after its body."""
+    return str(model.geom(geom).name or f"geom {geom} of {body_name(model, model.geom_bodyid[geom])}")

@@ -45,6 +45,14 @@ def zero_pose(model: mujoco.MjModel) -> mujoco.MjData:
     return data
 
 
+def robot_size(model: mujoco.MjModel, pose: mujoco.MjData) -> float:
+    """The largest extent of all that is not fixed to the world."""
+    geoms = np.flatnonzero(model.geom_bodyid)
+    reach = model.geom_rbound[geoms, None]
+    points = [pose.xpos[1:], pose.geom_xpos[geoms] - reach, pose.geom_xpos[geoms] + reach]
+    return float(np.ptp(np.concatenate(points), axis=0).max(initial=1e-9))
+
+
 class TreeMatching:
     """The bodies and joints of a model with their images.
 
@@ -88,7 +96,7 @@ class TreeMatching:
 
     @cached_property
     def tolerance(self) -> float:
-        return self.near * float(np.ptp(self.places[1:], axis=0).max(initial=1e-9))
+        return self.near * robot_size(self.model, self.pose)
 
     def _match_children(self, parent: int, image: int) -> None:
         children, candidates = self.children[parent], self.children[image]

@@ -1,0 +1,282 @@
+"""What of a robot model should mirror and does not: masses, ranges, gears, shapes, contacts; in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from ambidex.check.matching import Matching
+from ambidex.check.naming import actuator_name, body_name, geom_name, joint_name
+from ambidex.check.tree_matching import FREE, HINGE, SLIDE, robot_size, zero_pose
+from ambidex.symmetry.maps import FloatArray
+
+TOLERANCE = 1e-6  # relative: models are written with fewer digits than they are computed with
+SHAPES = {  # which of a geom's sizes are its extents along its axes
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): (0, 0, 0),
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): (0, 0, 1),
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): (0, 0, 1),
+    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): (0, 1, 2),
+    int(mujoco.mjtGeom.mjGEOM_BOX): (0, 1, 2),
+}
+
+
+@dataclass(frozen=True)
+class Asymmetry:
+    """One thing in which two partners differ, or one that is its own image differs from it.
+
+    :param kind: ``"body"``, ``"joint"``, ``"actuator"``, ``"geom"`` or ``"world"``
+    :param first: its name
+    :param second: its partner's name
+    :param quantity: in what they differ
+    :param difference: how much, relative to the larger; lengths relative to the robot's size
+    :param words: the same as a sentence
+    """
+
+    kind: str
+    first: str
+    second: str
+    quantity: str
+    difference: float
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def asymmetries(*matchings: Matching) -> list[Asymmetry]:
+    """What should mirror under these isometries of one model and does not, the largest difference first."""
+    found: dict[tuple[str, str, frozenset[str]], Asymmetry] = {}
+    for matching in matchings:
+        for item in _Comparison(matching).all():
+            key = (item.kind, item.quantity, frozenset((item.first, item.second)))
+            if key not in found or found[key].difference < item.difference:
+                found[key] = item
+    return sorted(found.values(), key=lambda item: -item.difference)
+
+
+class _Comparison:
+    def __init__(self, matching: Matching) -> None:
+        self.matching, self.model, self.isometry = matching, matching.model, matching.isometry
+        self.pose = zero_pose(self.model)
+        self.size = robot_size(self.model, self.pose)
+
+    def all(self) -> Iterator[Asymmetry]:
+        yield from self.gravity()
+        for body, partner in self.matching.bodies.items():
+            if body:
+                yield from self.bodies(body, partner)
+                yield from self.geoms(body, partner)
+        for joint, (partner, sign) in self.matching.joints.items():
+            yield from self.joints(joint, partner, sign)
+        for actuator, (partner, sign) in self.matching.actuators.items():
+            yield from self.actuators(actuator, partner, sign)
+
+    def gravity(self) -> Iterator[Asymmetry]:
+        gravity = self.model.opt.gravity
+        off = float(np.linalg.norm(self.isometry @ gravity - gravity)) / 2
+        strength = float(np.linalg.norm(gravity))
+        if off > 1e-9 * strength:
+            words = f"gravity leans {off:.3g} m/s² to one side"
+            yield Asymmetry("world", "gravity", "gravity", "direction", off / strength, words)
+
+    def bodies(self, body: int, partner: int) -> Iterator[Asymmetry]:
+        model, names = self.model, (body_name(self.model, body), body_name(self.model, partner))
+        yield from _numbers("body", names, "mass", model.body_mass[body], model.body_mass[partner])
+        place = self._relative(self.pose.xpos, body)
+        image = self._relative(self.pose.xpos, partner)
+        yield from self._lengths("body", names, "place", place, image)
+        centre = self.pose.xipos[body] - self.pose.xpos[body]
+        image = self.pose.xipos[partner] - self.pose.xpos[partner]
+        yield from self._lengths("body", names, "centre of mass", centre, image)
+        inertia, image = self.isometry @ self._inertia(body) @ self.isometry.T, self._inertia(partner)
+        scale = max(float(np.abs(inertia).max()), float(np.abs(image).max()), 1e-300)
+        difference = float(np.abs(inertia - image).max()) / scale
+        if difference > TOLERANCE:
+            other = f"the image of {names[1]}'s" if body != partner else "its own image"
+            words = f"the inertia of {names[0]} for its mass is {100 * difference:.2g} % off {other}"
+            yield Asymmetry("body", *names, "inertia", difference, words)
+
+    def _relative(self, places: FloatArray, body: int) -> FloatArray:
+        """The place relative to the parent, so that a misplaced limb is reported once."""
+        return np.asarray(places[body] - places[self.model.body_parentid[body]]) * (not self._floats(body))
+
+    def _floats(self, body: int) -> bool:
+        start = self.model.body_jntadr[body]
+        return bool(self.model.body_jntnum[body]) and self.model.jnt_type[start] == FREE
+
+    def _inertia(self, body: int) -> FloatArray:
+        """The inertia for the body's mass, in the world's directions."""
+        axes = self.pose.ximat[body].reshape(3, 3)
+        mass = max(float(self.model.body_mass[body]), 1e-300)
+        return np.asarray(axes @ np.diag(self.model.body_inertia[body] / mass) @ axes.T)
+
+    def _lengths(
+        self, kind: str, names: tuple[str, str], quantity: str, first: FloatArray, second: FloatArray
+    ) -> Iterator[Asymmetry]:
+        off = float(np.linalg.norm(self.isometry @ first - second))
+        if off > TOLERANCE * self.size:
+            other = "its own image" if names[0] == names[1] else f"the image of {names[1]}'s"
+            words = f"the {quantity} of {names[0]} is {1000 * off:.3g} mm from {other}"
+            yield Asymmetry(kind, *names, quantity, off / self.size, words)
+
+    def joints(self, joint: int, partner: int, sign: float) -> Iterator[Asymmetry]:
+        model, names = self.model, (joint_name(self.model, joint), joint_name(self.model, partner))
+        if model.jnt_type[joint] not in (SLIDE, HINGE):
+            return
+        dofs, places = model.jnt_dofadr[[joint, partner]], model.jnt_qposadr[[joint, partner]]
+        for quantity, values in (
+            ("damping", model.dof_damping[dofs]),
+            ("armature", model.dof_armature[dofs]),
+            ("friction loss", model.dof_frictionloss[dofs]),
+            ("stiffness", model.jnt_stiffness[[joint, partner]]),
+        ):
+            yield from _numbers("joint", names, quantity, *values)
+        rests = model.qpos_spring[places] * (sign, 1) * (model.jnt_stiffness[[joint, partner]] != 0)
+        yield from _lists("joint", names, "rest position of the spring", rests[:1], rests[1:])
+        ranges = [model.jnt_range[i] if model.jnt_limited[i] else None for i in (joint, partner)]
+        yield from _ranges("joint", names, "range", ranges, sign)
+
+    def actuators(self, actuator: int, partner: int, sign: float) -> Iterator[Asymmetry]:
+        model, both = self.model, [actuator, partner]
+        names = (actuator_name(model, actuator), actuator_name(model, partner))
+        gears = model.actuator_gear[both, 0]
+        yield from _numbers("actuator", names, "gear", *np.abs(gears))
+        if gears[0] * gears[1] < 0 and names[0] != names[1]:
+            words = f"the gears of {names[0]} and {names[1]} have different signs; the description minds it"
+            yield Asymmetry("actuator", *names, "sign of the gear", 0.0, words)
+        for quantity, limited, ranges in (
+            ("control range", model.actuator_ctrllimited, model.actuator_ctrlrange),
+            ("force range", model.actuator_forcelimited, model.actuator_forcerange),
+        ):
+            given = [ranges[i] if limited[i] else None for i in both]
+            yield from _ranges("actuator", names, quantity, given, sign)
+        for quantity, parameters in (
+            ("gain", model.actuator_gainprm),
+            ("bias", model.actuator_biasprm),
+            ("dynamics", model.actuator_dynprm),
+        ):
+            yield from _lists("actuator", names, quantity, *np.abs(parameters[both]))
+
+    def geoms(self, body: int, partner: int) -> Iterator[Asymmetry]:
+        """The geoms that can touch something, each with the nearest of its type on the partner."""
+        model, left = self.model, self._touching(partner)
+        for geom in self._touching(body):
+            image = self.isometry @ (self.pose.geom_xpos[geom] - self.pose.xpos[body])
+            distances = {
+                other: float(np.linalg.norm(self.pose.geom_xpos[other] - self.pose.xpos[partner] - image))
+                for other in left
+                if model.geom_type[other] == model.geom_type[geom]
+            }
+            if not distances:
+                names = (geom_name(model, geom), body_name(model, partner))
+                words = f"{names[0]} of {body_name(model, body)} has no counterpart on {names[1]}"
+                yield Asymmetry("geom", *names, "presence", 1.0, words)
+                continue
+            match = min(distances, key=lambda other: distances[other])
+            left.remove(match)
+            yield from self._pair_of_geoms(geom, match, (body, partner))
+
+    def _touching(self, body: int) -> list[int]:
+        start, count = int(self.model.body_geomadr[body]), int(self.model.body_geomnum[body])
+        touches = self.model.geom_contype | self.model.geom_conaffinity
+        return [geom for geom in range(start, start + count) if touches[geom]]
+
+    def _pair_of_geoms(self, geom: int, match: int, bodies: tuple[int, int]) -> Iterator[Asymmetry]:
+        model, names = self.model, (geom_name(self.model, geom), geom_name(self.model, match))
+        places = [
+            self.pose.geom_xpos[g] - self.pose.xpos[b] for g, b in zip((geom, match), bodies, strict=True)
+        ]
+        yield from self._lengths("geom", names, "place", *places)
+        shape, image = self._shape(geom), self._shape(match)
+        if shape is not None and image is not None:
+            extents = [np.sqrt(np.linalg.eigvalsh(part)) for part in (shape, image)]
+            sizes = list(_lists("geom", names, "size", *extents))
+            turned = float(np.abs(self.isometry @ shape @ self.isometry.T - image).max() / shape.max())
+            yield from sizes
+            if not sizes and turned > TOLERANCE:
+                other = f"the image of {names[1]}" if geom != match else "its own image"
+                words = f"{names[0]} is turned otherwise than {other}"
+                yield Asymmetry("geom", *names, "orientation", turned, words)
+        for quantity, values in (
+            ("friction", model.geom_friction),
+            ("contact dimension", model.geom_condim),
+            ("contact margin", model.geom_margin),
+            ("contact gap", model.geom_gap),
+            ("contact solref", model.geom_solref),
+            ("contact solimp", model.geom_solimp),
+            ("contact priority", model.geom_priority),
+        ):
+            first, second = (np.atleast_1d(values[part]) for part in (geom, match))
+            yield from _lists("geom", names, quantity, first, second)
+
+    def _shape(self, geom: int) -> FloatArray | None:
+        """The geom's extents as a tensor in the world's directions; None for planes and height fields."""
+        kind = int(self.model.geom_type[geom])
+        if kind in SHAPES:
+            extents = self.model.geom_size[geom][list(SHAPES[kind])]
+        elif kind == int(mujoco.mjtGeom.mjGEOM_MESH):
+            extents = self.model.geom_aabb[geom, 3:]
+        else:
+            return None
+        axes = self.pose.geom_xmat[geom].reshape(3, 3)
+        return np.asarray(axes @ np.diag(extents**2) @ axes.T)
+
+
+def _numbers(
+    kind: str, names: tuple[str, str], quantity: str, first: float, second: float
+) -> Iterator[Asymmetry]:
+    """Two numbers of which neither is negative: how many times the one is of the other."""
+    (small, less), (large, more) = sorted(((float(first), names[0]), (float(second), names[1])))
+    if large - small <= TOLERANCE * large:
+        return
+    if small == 0:
+        words = f"{more} has the {quantity} {large:.4g}, {less} has none"
+    elif large >= 1.1 * small:
+        words = f"{more} has {large / small:.3g} times the {quantity} of {less}"
+    else:
+        words = f"{more} has {100 * (large / small - 1):.2g} % more {quantity} than {less}"
+    yield Asymmetry(kind, more, less, quantity, (large - small) / large, words)
+
+
+def _lists(
+    kind: str, names: tuple[str, str], quantity: str, first: FloatArray, second: FloatArray
+) -> Iterator[Asymmetry]:
+    """Numbers that should be the same, one by one."""
+    scale = max(float(np.abs(first).max()), float(np.abs(second).max()), 1e-12)
+    difference = float(np.abs(first - second).max()) / scale
+    if difference > TOLERANCE:
+        words = f"{names[0]} has the {quantity} {_text(first)}, {names[1]} {_text(second)}"
+        yield Asymmetry(kind, *names, quantity, difference, words)
+
+
+def _ranges(
+    kind: str, names: tuple[str, str], quantity: str, ranges: Sequence[FloatArray | None], sign: float
+) -> Iterator[Asymmetry]:
+    first, second = ranges
+    if first is None and second is None:
+        return
+    if first is None or second is None:
+        limited, free = names if second is None else names[::-1]
+        given = _text(first if second is None else second)  # type: ignore[arg-type]
+        words = f"{limited} has the {quantity} {given}, {free} has no limits"
+        yield Asymmetry(kind, limited, free, quantity, 1.0, words)
+        return
+    image = np.sort(sign * first)
+    difference = float(np.abs(image - second).max() / max(np.abs(first).max(), np.abs(second).max(), 1e-12))
+    if difference > TOLERANCE:
+        other = "should mirror to itself" if names[0] == names[1] else f"{names[1]} {_text(second)}"
+        words = f"{names[0]} has the {quantity} {_text(first)}, {other}"
+        words += ", where the signs are opposite" if sign < 0 and names[0] != names[1] else ""
+        yield Asymmetry(kind, *names, quantity, difference, words)
+
+
+def _text(values: FloatArray) -> str:
+    numbers = [f"{value:.4g}" for value in np.asarray(values) + 0.0]
+    return numbers[0] if len(numbers) == 1 else f"[{', '.join(numbers)}]"
