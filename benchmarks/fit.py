@@ -28,6 +28,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
 
 from ambidex import PairwiseFit, SymmetryGroup, calibrate, load
 from ambidex.learn import ActionMap
@@ -54,7 +55,7 @@ class Robot:
         self.box: float | None = None
 
     def batch(self, states: int) -> Batch:
-        canonical = self.rng.normal(size=(states, self.group.action_size))
+        canonical = self._series((states, self.group.action_size))
         means = self._command(canonical)
         symmetric = {s.name: self._command(s.action(canonical)) for s in self.group}
         beyond = float(str(self.condition["saturation"]))
@@ -63,8 +64,12 @@ class Robot:
             means, symmetric = self._beyond(means), {name: self._beyond(x) for name, x in symmetric.items()}
         return means, symmetric
 
+    def _series(self, shape: tuple[int, ...]) -> np.ndarray:
+        memory = float(str(self.condition.get("memory", 0)))  # the correlation of consecutive states
+        return lfilter([np.sqrt(1 - memory**2)], [1, -memory], self.rng.normal(size=shape), axis=0)
+
     def _command(self, canonical: np.ndarray) -> np.ndarray:
-        noise = self.rng.normal(size=canonical.shape)
+        noise = self._series(canonical.shape)
         wild = self.rng.random(canonical.shape) < float(str(self.condition.get("outliers", 0)))
         noise[wild] = 10 * self.rng.normal(size=wild.sum())
         return self.offset + self.scale * canonical + self.level * noise
@@ -159,6 +164,21 @@ def table(
     return rows
 
 
+def coverage(robots: int) -> None:
+    """How often the 95 percent intervals of the triangle's scales and offsets hold the truth."""
+    print(f"{'states':>8}{'memory':>8}{'scales':>8}{'offsets':>9}")
+    for states, memory in itertools.product((512, 4096), (0.0, 0.9)):
+        condition = {"noise": 0.5, "offset": 0.2, "kind": "own", "saturation": 0, "memory": memory}
+        held = []
+        for seed in range(robots):
+            robot = Robot(load("triangle"), np.random.default_rng(seed), condition)
+            interval = calibrate(robot.group, *robot.batch(states)).interval
+            true = robot.scale / np.exp(np.log(robot.scale).mean())
+            for ends, values in ((interval.scale, true), (interval.offset, robot.offset)):
+                held.append(((ends[:, 0] <= values) & (values <= ends[:, 1])).mean())
+        print(f"{states:>8}{memory:>8}{np.mean(held[::2]):>8.1%}{np.mean(held[1::2]):>9.1%}", flush=True)
+
+
 def cost() -> None:
     """CPU time of a fit on one batch of the paper's size, as a ratio to least squares."""
     condition = {"noise": 0.3, "offset": 0.2, "kind": "own", "saturation": 0}
@@ -201,6 +221,8 @@ def main() -> None:
     common = {"group": ("ant",), "states": (4096,), "kind": ("own",), "offset": (0.2,), "noise": (0.3,)}
     rows += table(VARIANTS, arguments, **common, saturation=(0.0,), outliers=(0.0, 0.02, 0.1))
     rows += table(VARIANTS, arguments, **common, saturation=(0.1, 0.4), outliers=(0.0,))
+    print("\nhow often 95 percent intervals hold the truth (triangle, noise 0.5)")
+    coverage(20 if few else 200)
     print("\ncost of one fit, ant, 4096 states")
     cost()
 
