@@ -236,6 +236,14 @@ def test_a_loss_of_plain_ppo_that_is_not_finite_is_named_too(ready: Ready) -> No
     assert furthest(model.policy, before) < 0.1
 
 
+def test_a_gradient_that_overflows_is_refused(ready: Ready) -> None:
+    model = ready(n_epochs=1, vf_coef=1e30)
+    before = copy.deepcopy(model.policy)
+    with pytest.raises(NonFiniteLoss, match="gradient"):
+        update(model, fast.update)
+    assert furthest(model.policy, before) == 0
+
+
 def test_what_the_fast_path_cannot_do_is_said_in_words(ready: Ready) -> None:
     assert fast.supports(ready()) is None
     for change, words in {

@@ -23,7 +23,7 @@ from ambidex.learn.flat_adam import FlatAdam, flattened, why_not_flat
 from ambidex.learn.gates import value_gate
 from ambidex.learn.generic import Minibatch, refuse_non_finite
 from ambidex.learn.plain_mlp import PlainMlp, why_not_plain
-from ambidex.learn.prepared import Prepared, Statistics, draw_epoch
+from ambidex.learn.prepared import NonFiniteLoss, Prepared, Statistics, draw_epoch
 
 if TYPE_CHECKING:
     from ambidex.learn.ppo import SymmetricPPO
@@ -47,8 +47,10 @@ def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
                 terms = networks.gradients(part)
                 log.add(terms, part.drawn)
                 norm = adam.gradient_norm()
-                if not math.isfinite(norm) and not torch.isfinite(networks.loss(terms)):
-                    refuse_non_finite(terms.means(), part.drawn, prepared)
+                if not math.isfinite(norm):
+                    if not torch.isfinite(networks.loss(terms)):
+                        refuse_non_finite(terms.means(), part.drawn, prepared)
+                    raise NonFiniteLoss("the gradient is not finite; the parameters were left as they are")
                 if model.target_kl is not None and terms.approx_kl() > 1.5 * model.target_kl:
                     log.end_epoch()
                     return log.statistics(stopped=True)
