@@ -86,7 +86,7 @@ def sweep(
         from ambidex.experiment.sweep_ray import run_with_ray
 
         return outcomes + run_with_ray(left, listener)
-    return outcomes + _run_locally(left, jobs or os.cpu_count() or 1, listener)
+    return outcomes + _run_locally(left, jobs or len(os.sched_getaffinity(0)), listener)
 
 
 def _is_done(run: PlannedRun) -> bool:
