@@ -14,6 +14,7 @@ _HOME = {
     "lint": "ambidex.symmetry",
     "load": "ambidex.symmetry",
     "save": "ambidex.symmetry",
+    "derive": "ambidex.check.derive",
     "SymmetricPPO": "ambidex.learn",
     "MSL": "ambidex.learn",
     "PSL": "ambidex.learn",
@@ -28,6 +29,7 @@ _HOME = {
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from ambidex.check.derive import derive as derive
     from ambidex.learn import ASL as ASL
     from ambidex.learn import MSL as MSL
     from ambidex.learn import PSL as PSL

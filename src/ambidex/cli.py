@@ -100,6 +100,35 @@ def describe(
         save_figure(group, figure)
 
 
+@app.command()
+def derive(
+    model: Annotated[Path, typer.Argument(help="A robot model: MJCF or URDF.")],
+    plane: Annotated[str | None, typer.Option(help="A plane of reflection: xz, yz, y=x, m60 ...")] = None,
+    rotation: Annotated[str | None, typer.Option(help="An axis and degrees: z:90.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the description into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Derive a description from a robot model, and report what in the model is not symmetric.
+
+    Without --plane and --rotation all usual ones are tried. Exit status 1 if what was asked for does not
+    hold, or nothing does.
+
+    Example: ambidex derive robot.xml --plane xz --out robot.yaml
+    """
+    from ambidex.check.derive import derive as derive_from
+
+    derived = derive_from(model, plane=plane, rotation=rotation)
+    if as_json:
+        print(json.dumps(derived.as_dict(), indent=2))
+    else:
+        print(derived)
+    if out is not None and derived.group is not None:
+        derived.save(out)
+        print(f"written: {out}", file=sys.stderr)
+    if not derived.holds:
+        raise typer.Exit(CHECK_FAILED)
+
+
 @app.command(name="scenarios")
 def list_scenarios(as_json: AsJson = False) -> None:
     """List the scenarios of the benchmark, each in words.

@@ -56,8 +56,7 @@ def asymmetries(*matchings: Matching) -> list[Asymmetry]:
     for matching in matchings:
         for item in _Comparison(matching).all():
             key = (item.kind, item.quantity, frozenset((item.first, item.second)))
-            if key not in found or found[key].difference < item.difference:
-                found[key] = item
+            found.setdefault(key, item)
     return sorted(found.values(), key=lambda item: -item.difference)
 
 
@@ -69,13 +68,13 @@ class _Comparison:
 
     def all(self) -> Iterator[Asymmetry]:
         yield from self.gravity()
-        for body, partner in self.matching.bodies.items():
+        for body, partner in sorted(self.matching.bodies.items()):
             if body:
                 yield from self.bodies(body, partner)
                 yield from self.geoms(body, partner)
-        for joint, (partner, sign) in self.matching.joints.items():
+        for joint, (partner, sign) in sorted(self.matching.joints.items()):
             yield from self.joints(joint, partner, sign)
-        for actuator, (partner, sign) in self.matching.actuators.items():
+        for actuator, (partner, sign) in sorted(self.matching.actuators.items()):
             yield from self.actuators(actuator, partner, sign)
 
     def gravity(self) -> Iterator[Asymmetry]:

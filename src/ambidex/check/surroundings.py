@@ -1,0 +1,44 @@
+"""What in the world around a robot an isometry does not leave as it is: gravity, wind, what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import mujoco
+import numpy as np
+
+from ambidex.check.matching import NEAR, Matching
+from ambidex.check.naming import geom_name
+from ambidex.check.tree_matching import Unmatched, robot_size, zero_pose
+from ambidex.symmetry.maps import FloatArray
+
+
+def obstacles(matching: Matching, *, near: float = NEAR) -> Iterator[Unmatched]:
+    """Gravity, wind and fixed geoms that the isometry changes by more than ``near`` of their size."""
+    model, isometry = matching.model, matching.isometry
+    for name, vector in (("gravity", model.opt.gravity), ("wind", model.opt.wind)):
+        image = isometry @ vector
+        if np.linalg.norm(image - vector) > near * np.linalg.norm(vector):
+            yield Unmatched("world", name, f"{_text(vector)} becomes {_text(image)}")
+    pose = zero_pose(model)
+    touches = (model.geom_contype | model.geom_conaffinity) != 0
+    fixed = [int(geom) for geom in np.flatnonzero((model.geom_bodyid == 0) & touches)]
+    tolerance = near * robot_size(model, pose)
+    for geom in fixed:
+        if not any(_is_image(matching, pose, geom, other, tolerance) for other in fixed):
+            yield Unmatched("world", geom_name(model, geom), "nothing of its type is where its image is")
+
+
+def _is_image(matching: Matching, pose: mujoco.MjData, geom: int, other: int, tolerance: float) -> bool:
+    model, isometry = matching.model, matching.isometry
+    if model.geom_type[geom] != model.geom_type[other]:
+        return False
+    off = isometry @ (pose.geom_xpos[geom] - matching.centre) - (pose.geom_xpos[other] - matching.centre)
+    if model.geom_type[geom] == int(mujoco.mjtGeom.mjGEOM_PLANE):  # it has no end
+        normal, image = pose.geom_xmat[other][2::3], isometry @ pose.geom_xmat[geom][2::3]
+        return bool(normal @ image > 1 - NEAR and abs(off @ normal) <= tolerance)
+    return bool(np.linalg.norm(off) <= tolerance)
+
+
+def _text(vector: FloatArray) -> str:
+    return f"({', '.join(f'{x:.4g}' for x in np.round(vector, 9) + 0.0)})"
