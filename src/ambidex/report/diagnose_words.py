@@ -8,6 +8,7 @@ from ambidex.report.diagnose import Actuator, Diagnosis, Transform
 from ambidex.report.wording import listed, number, score, steps
 
 MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01  # shares of the samples
+ALIKE = 0.02  # returns nearer than this share of the larger one
 FOLLOWED, LOOSELY = 0.8, 0.4  # mean agreements
 
 
@@ -149,5 +150,9 @@ def _return(diagnosis: Diagnosis) -> str:
             "can tell: train it beside this run (a sweep does)."
         )
     plain = score(diagnosis.plain_return)
-    verdict = "helped" if diagnosis.best_return > diagnosis.plain_return else "did not help"
+    gain = diagnosis.best_return - diagnosis.plain_return
+    if abs(gain) < ALIKE * max(abs(diagnosis.best_return), abs(diagnosis.plain_return)):
+        verdict = "made no difference"
+    else:
+        verdict = "helped" if gain > 0 else "hurt"
     return f"Best return {own}, plain PPO with the same seed {plain}: in this one run the symmetry {verdict}."
