@@ -169,6 +169,7 @@ MOTORS = '<motor joint="left_hip" gear="5"/><motor joint="right_hip" gear="{}"/>
         biped(MOTORS.format(5) + '<position joint="right_hip"/><position joint="left_hip"/>'),
         biped('<motor tendon="left"/><motor tendon="right"/>', extra=TENDONS.format(3)),
         biped('<motor tendon="left"/><motor tendon="right"/>', extra=TENDONS.format(-3)),
+        biped('<position joint="left_hip"/>' + MOTORS.format(5) + '<position joint="right_hip"/>'),
         biped(MOTORS.format(5), hull='<joint type="ball" name="neck"/>'),
     ],
 )
@@ -177,6 +178,27 @@ def test_commands_follow_the_gears(text):
     derived = derive(model, plane="xz")
     assert derived.holds
     assert_is_geometry(derived.group, model)
+
+
+def test_a_model_that_is_slightly_off_is_described_exactly():
+    off = biped(MOTORS.format(5), right="1 0.001 0").replace("0 -1 0", "0.0005 -1 0")
+    derived = derive_text(off, plane="xz")
+    assert derived.group["xz"].order == 2
+    assert [str(item) for item in derived.asymmetries] == [
+        "the axis of left_hip is 0.057 degrees off the image of right_hip's",
+        "the place of left is 0.5 mm from the image of right's",
+    ]
+    strict = derive_text(off, plane="xz", near=1e-5)
+    assert not strict.holds
+
+
+def test_loose_things_beside_the_robot_stay_themselves():
+    loose = '<body name="{0}" pos="{1} 1 0"><freejoint name="{0}"/><geom size=".1"/></body>'
+    text = biped(MOTORS.format(5), world=loose.format("ball", 1) + loose.format("cube", 2))
+    model = mujoco.MjModel.from_xml_string(text)
+    derived = derive(model, plane="xz")
+    assert_is_geometry(derived.group, model)
+    assert "ball_position.x" in derived.group.layout.observation_names
 
 
 @pytest.mark.parametrize(

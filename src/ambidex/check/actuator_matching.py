@@ -8,7 +8,8 @@ import mujoco
 import numpy as np
 
 from ambidex.check.naming import actuator_name, joint_name
-from ambidex.check.tree_matching import HINGE, SLIDE, Unmatched
+from ambidex.check.skeleton import HINGE, SLIDE
+from ambidex.check.tree_matching import Unmatched
 
 JOINT_DRIVES = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 

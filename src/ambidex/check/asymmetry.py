@@ -11,7 +11,7 @@ import numpy as np
 
 from ambidex.check.matching import Matching
 from ambidex.check.naming import actuator_name, body_name, geom_name, joint_name
-from ambidex.check.tree_matching import FREE, HINGE, SLIDE, robot_size, zero_pose
+from ambidex.check.skeleton import HINGE, SLIDE, Skeleton
 from ambidex.symmetry.maps import FloatArray
 
 TOLERANCE = 1e-6  # relative: models are written with fewer digits than they are computed with
@@ -63,8 +63,8 @@ def asymmetries(*matchings: Matching) -> list[Asymmetry]:
 class _Comparison:
     def __init__(self, matching: Matching) -> None:
         self.matching, self.model, self.isometry = matching, matching.model, matching.isometry
-        self.pose = zero_pose(self.model)
-        self.size = robot_size(self.model, self.pose)
+        self.skeleton = Skeleton(self.model)
+        self.pose, self.size = self.skeleton.pose, self.skeleton.size
 
     def all(self) -> Iterator[Asymmetry]:
         yield from self.gravity()
@@ -88,8 +88,7 @@ class _Comparison:
     def bodies(self, body: int, partner: int) -> Iterator[Asymmetry]:
         model, names = self.model, (body_name(self.model, body), body_name(self.model, partner))
         yield from _numbers("body", names, "mass", model.body_mass[body], model.body_mass[partner])
-        place = self._relative(self.pose.xpos, body)
-        image = self._relative(self.pose.xpos, partner)
+        place, image = self._place_on_parent(body), self._place_on_parent(partner)
         yield from self._lengths("body", names, "place", place, image)
         centre = self.pose.xipos[body] - self.pose.xpos[body]
         image = self.pose.xipos[partner] - self.pose.xpos[partner]
@@ -102,13 +101,12 @@ class _Comparison:
             words = f"the inertia of {names[0]} for its mass is {100 * difference:.2g} % off {other}"
             yield Asymmetry("body", *names, "inertia", difference, words)
 
-    def _relative(self, places: FloatArray, body: int) -> FloatArray:
-        """The place relative to the parent, so that a misplaced limb is reported once."""
-        return np.asarray(places[body] - places[self.model.body_parentid[body]]) * (not self._floats(body))
-
-    def _floats(self, body: int) -> bool:
-        start = self.model.body_jntadr[body]
-        return bool(self.model.body_jntnum[body]) and self.model.jnt_type[start] == FREE
+    def _place_on_parent(self, body: int) -> FloatArray:
+        """Relative to the parent, so that a misplaced limb is reported once; free bodies have no place."""
+        if self.skeleton.floats(body):
+            return np.zeros(3)
+        places = self.skeleton.places
+        return np.asarray(places[body] - places[self.model.body_parentid[body]])
 
     def _inertia(self, body: int) -> FloatArray:
         """The inertia for the body's mass, in the world's directions."""
@@ -129,6 +127,7 @@ class _Comparison:
         model, names = self.model, (joint_name(self.model, joint), joint_name(self.model, partner))
         if model.jnt_type[joint] not in (SLIDE, HINGE):
             return
+        yield from self._axes(joint, partner, sign, names)
         dofs, places = model.jnt_dofadr[[joint, partner]], model.jnt_qposadr[[joint, partner]]
         for quantity, values in (
             ("damping", model.dof_damping[dofs]),
@@ -141,6 +140,15 @@ class _Comparison:
         yield from _lists("joint", names, "rest position of the spring", rests[:1], rests[1:])
         ranges = [model.jnt_range[i] if model.jnt_limited[i] else None for i in (joint, partner)]
         yield from _ranges("joint", names, "range", ranges, sign)
+
+    def _axes(self, joint: int, partner: int, sign: float, names: tuple[str, str]) -> Iterator[Asymmetry]:
+        turn = np.linalg.det(self.isometry) if self.model.jnt_type[joint] == HINGE else 1.0
+        image = sign * turn * self.isometry @ self.pose.xaxis[joint]
+        off = float(np.linalg.norm(image - self.pose.xaxis[partner]))  # in radians, for they are small
+        if off > TOLERANCE:
+            other = f"the image of {names[1]}'s" if joint != partner else "its own image"
+            words = f"the axis of {names[0]} is {np.degrees(off):.2g} degrees off {other}"
+            yield Asymmetry("joint", *names, "axis", off, words)
 
     def actuators(self, actuator: int, partner: int, sign: float) -> Iterator[Asymmetry]:
         model, both = self.model, [actuator, partner]

@@ -16,7 +16,7 @@ import numpy as np
 from ambidex.check.image_group import image_group
 from ambidex.check.matching import Matching
 from ambidex.check.naming import actuator_name, body_name, joint_name, shared
-from ambidex.check.tree_matching import BALL, FREE, HINGE, SLIDE, TreeMatching
+from ambidex.check.skeleton import BALL, FREE, HINGE, SLIDE, Skeleton
 from ambidex.symmetry.maps import FloatArray
 
 TENDON = int(mujoco.mjtTrn.mjTRN_TENDON)
@@ -59,11 +59,12 @@ class _Description:
     def __init__(self, robot: str, matchings: Sequence[Matching]) -> None:
         self.robot, self.model = robot, matchings[0].model
         self.group = image_group(matchings)
-        self.tree = TreeMatching(self.model, np.eye(3), 1e-3)
+        self.skeleton = Skeleton(self.model)
         self.limbs = [body for body in range(self.model.nbody) if self._limb_joints(body)]
         self.limb_names = _distinct([body_name(self.model, body) for body in self.limbs])
         self.joint_names = dict(self._name_joints())
         self.drives, self.drive_joints = self._drives()
+        self.partners = _partners(matchings, len(self.drives))
 
     def sections(self) -> dict[str, Any]:
         places = self._places()
@@ -87,9 +88,7 @@ class _Description:
         return sections
 
     def _limb_joints(self, body: int) -> list[int]:
-        start = int(self.model.body_jntadr[body])
-        joints = range(start, start + int(self.model.body_jntnum[body]))
-        return [joint for joint in joints if self.model.jnt_type[joint] != FREE]
+        return [joint for joint in self.skeleton.joints(body) if self.model.jnt_type[joint] != FREE]
 
     def _simple_joints(self) -> list[int]:
         return [int(joint) for joint in np.flatnonzero(np.isin(self.model.jnt_type, (SLIDE, HINGE)))]
@@ -114,7 +113,7 @@ class _Description:
 
     def _places(self) -> dict[int, FloatArray]:
         """A place for each limb, carried by each element of the group to the place of the limb's image."""
-        given = self.tree.places
+        given = self.skeleton.places
         even = {
             body: np.mean([g.isometry.T @ given[g.bodies[body]] for g in self.group], axis=0)
             for body in self.limbs
@@ -144,7 +143,7 @@ class _Description:
         for g in self.group:
             partner, direction = g.joints[joint]
             handedness = np.linalg.det(g.isometry) if turns else 1.0
-            axes.append(direction * handedness * g.isometry.T @ self.tree.pose.xaxis[partner])
+            axes.append(direction * handedness * g.isometry.T @ self.skeleton.pose.xaxis[partner])
         axis = _direction(sign * np.mean(axes, axis=0))
         specification: dict[str, Any] = {"axis" if turns else "slide": axis}
         if self.model.jnt_limited[joint] and sign > 0:
@@ -215,15 +214,26 @@ class _Description:
         return drives, own
 
     def _actions(self) -> list[dict[str, Any]]:
-        """One field; a second actuator of a joint begins another."""
+        """One field; where a joint has several actuators, partners have fields of the same name."""
         fields: list[tuple[str, list[str]]] = []
-        for drive in self.drives:
-            before = sum(drive in driven for _, driven in fields)
-            name = "command" if before == 0 else f"command_{before + 1}"
+        for actuator, drive in enumerate(self.drives):
+            besides = [self.partners[i] for i, other in enumerate(self.drives) if other == drive]
+            number = sorted(besides).index(self.partners[actuator]) + 1
+            name = "command" if number == 1 else f"command_{number}"
             if not fields or fields[-1][0] != name:
                 fields.append((name, []))
             fields[-1][1].append(drive)
         return [{name: {"joint": name, "of": driven}} for name, driven in fields]
+
+
+def _partners(matchings: Sequence[Matching], actuators: int) -> list[int]:
+    """A number for each actuator, the same for all that are carried to each other."""
+    numbers = list(range(actuators))
+    for matching in matchings:
+        for actuator, (partner, _) in matching.actuators.items():
+            merged = {numbers[actuator], numbers[partner]}
+            numbers = [min(merged) if number in merged else number for number in numbers]
+    return numbers
 
 
 def _first_driven(model: mujoco.MjModel, actuator: int) -> tuple[int, float]:

@@ -13,7 +13,8 @@ import mujoco
 import numpy as np
 
 from ambidex.check.actuator_matching import match_actuators
-from ambidex.check.tree_matching import BALL, FREE, TreeMatching, Unmatched
+from ambidex.check.skeleton import BALL, FREE
+from ambidex.check.tree_matching import TreeMatching, Unmatched
 from ambidex.symmetry.maps import FloatArray
 
 NEAR = 1e-3
@@ -106,8 +107,16 @@ def match(model: mujoco.MjModel, isometry: FloatArray, *, near: float = NEAR) ->
     isometry = np.asarray(isometry, dtype=np.float64)
     tree = TreeMatching(model, isometry, near)
     actuators, undriven = match_actuators(model, tree.joints)
-    unmatched = (*tree.unmatched, *undriven)
-    return Matching(model, isometry, tree.centre, tree.bodies, tree.joints, actuators, tree.frames, unmatched)
+    return Matching(
+        model,
+        isometry,
+        tree.skeleton.centre,
+        tree.bodies,
+        tree.joints,
+        actuators,
+        tree.frames,
+        (*tree.unmatched, *undriven),
+    )
 
 
 def _matrix(quaternion: FloatArray) -> FloatArray:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ambidex.check.matching import NEAR, Matching
 from ambidex.check.naming import geom_name
-from ambidex.check.tree_matching import Unmatched, robot_size, zero_pose
+from ambidex.check.skeleton import Skeleton
+from ambidex.check.tree_matching import Unmatched
 from ambidex.symmetry.maps import FloatArray
 
 
@@ -20,12 +21,12 @@ def obstacles(matching: Matching, *, near: float = NEAR) -> Iterator[Unmatched]:
         image = isometry @ vector
         if np.linalg.norm(image - vector) > near * np.linalg.norm(vector):
             yield Unmatched("world", name, f"{_text(vector)} becomes {_text(image)}")
-    pose = zero_pose(model)
+    skeleton = Skeleton(model)
     touches = (model.geom_contype | model.geom_conaffinity) != 0
     fixed = [int(geom) for geom in np.flatnonzero((model.geom_bodyid == 0) & touches)]
-    tolerance = near * robot_size(model, pose)
+    tolerance = near * skeleton.size
     for geom in fixed:
-        if not any(_is_image(matching, pose, geom, other, tolerance) for other in fixed):
+        if not any(_is_image(matching, skeleton.pose, geom, other, tolerance) for other in fixed):
             yield Unmatched("world", geom_name(model, geom), "nothing of its type is where its image is")
 
 

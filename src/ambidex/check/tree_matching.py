@@ -7,17 +7,14 @@ what hangs on them decides, then their names.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 import mujoco
 import numpy as np
 
 from ambidex.check.naming import are_sides, body_name, joint_name
+from ambidex.check.skeleton import BALL, FREE, HINGE, SLIDE, Skeleton
 from ambidex.symmetry.maps import FloatArray
-
-FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
-SLIDE, HINGE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)
 
 
 class Unmatched(NamedTuple):
@@ -36,27 +33,8 @@ class Unmatched(NamedTuple):
         return f"{self.kind} {self.name}: {self.reason}"
 
 
-def zero_pose(model: mujoco.MjModel) -> mujoco.MjData:
-    """The model with all hinges and slides at zero, and free bodies where the model puts them."""
-    data = mujoco.MjData(model)
-    data.qpos[model.jnt_qposadr[np.isin(model.jnt_type, (SLIDE, HINGE))]] = 0
-    mujoco.mj_kinematics(model, data)
-    mujoco.mj_comPos(model, data)
-    return data
-
-
-def robot_size(model: mujoco.MjModel, pose: mujoco.MjData) -> float:
-    """The largest extent of all that is not fixed to the world."""
-    geoms = np.flatnonzero(model.geom_bodyid)
-    reach = model.geom_rbound[geoms, None]
-    points = [pose.xpos[1:], pose.geom_xpos[geoms] - reach, pose.geom_xpos[geoms] + reach]
-    return float(np.ptp(np.concatenate(points), axis=0).max(initial=1e-9))
-
-
 class TreeMatching:
     """The bodies and joints of a model with their images.
-
-    A tree whose root is free is matched around its root, any other around the centre of all fixed roots.
 
     :param model: the model
     :param isometry: a 3 x 3 orthogonal matrix
@@ -67,7 +45,8 @@ class TreeMatching:
 
     def __init__(self, model: mujoco.MjModel, isometry: FloatArray, near: float) -> None:
         self.model, self.isometry, self.near = model, isometry, near
-        self.pose = zero_pose(model)
+        self.skeleton = Skeleton(model)
+        self.tolerance = near * self.skeleton.size
         self.handedness = float(np.sign(np.linalg.det(isometry)))
         self.bodies: dict[int, int] = {0: 0}
         self.joints: dict[int, tuple[int, float]] = {}
@@ -75,31 +54,8 @@ class TreeMatching:
         self.unmatched: list[Unmatched] = []
         self._match_children(0, 0)
 
-    @cached_property
-    def children(self) -> dict[int, list[int]]:
-        children: dict[int, list[int]] = {body: [] for body in range(self.model.nbody)}
-        for body in range(1, self.model.nbody):
-            children[int(self.model.body_parentid[body])].append(body)
-        return children
-
-    @cached_property
-    def centre(self) -> FloatArray:
-        roots = [body for body in self.children[0] if self._moves(body) and not self._floats(body)]
-        return np.asarray(self.pose.xpos[roots].mean(axis=0)) if roots else np.zeros(3)
-
-    @cached_property
-    def places(self) -> FloatArray:
-        """Where each body is, relative to what its tree is matched around."""
-        roots = self.model.body_rootid
-        around = [self.pose.xpos[root] if self._floats(root) else self.centre for root in roots]
-        return np.asarray(self.pose.xpos - np.array(around))
-
-    @cached_property
-    def tolerance(self) -> float:
-        return self.near * robot_size(self.model, self.pose)
-
     def _match_children(self, parent: int, image: int) -> None:
-        children, candidates = self.children[parent], self.children[image]
+        children, candidates = self.skeleton.children[parent], self.skeleton.children[image]
         pairs = [(body, partner) for body in children for partner in candidates]
         left, free = set(children), set(candidates)
         for body, partner in sorted(filter(self._corresponds, pairs), key=self._preference):
@@ -120,12 +76,12 @@ class TreeMatching:
         """Lower is better. Limbs at one place change sides in a mirror, as the legs of a planar walker do."""
         body, partner = pair
         sides = are_sides(body_name(self.model, body), body_name(self.model, partner))
-        swaps = self.handedness < 0 and self._moves(body)
+        swaps = self.handedness < 0 and self.skeleton.moves(body) and not self.skeleton.floats(body)
         return (-self._agreement(body, partner), not sides, (body == partner) == swaps, partner)
 
     def _agreement(self, body: int, partner: int) -> int:
         """How many of the bodies that hang on a body have an image among those that hang on the partner."""
-        below, there = self.children[body], self.children[partner]
+        below, there = self.skeleton.children[body], self.skeleton.children[partner]
         agreeing = 0
         for child in below:
             images = [image for image in there if self._corresponds((child, image))]
@@ -135,9 +91,9 @@ class TreeMatching:
     def _take(self, body: int, partner: int) -> None:
         self.bodies[body] = partner
         self.joints |= self._match_joints(body, partner) or {}
-        if {FREE, BALL} & set(self._kinds(body)):
-            turn = self._orientation(partner).T @ self.isometry @ self._orientation(body)
-            self.frames |= dict.fromkeys(self._joints(body), turn)
+        if {FREE, BALL} & set(self.skeleton.kinds(body)):
+            turn = self.skeleton.orientation(partner).T @ self.isometry @ self.skeleton.orientation(body)
+            self.frames |= dict.fromkeys(self.skeleton.joints(body), turn)
 
     def _give_up(self, body: int, candidates: list[int]) -> None:
         """Say what is missing for the body, and for everything that hangs on it."""
@@ -145,7 +101,9 @@ class TreeMatching:
         if candidates:
             nearest = min(candidates, key=lambda other: self._distance(body, other))
             distance, name = self._distance(body, nearest), body_name(self.model, nearest)
-            place = ", ".join(f"{x:.4g}" for x in np.round(self.isometry @ self.places[body], 6) + 0.0)
+            place = ", ".join(
+                f"{x:.4g}" for x in np.round(self.isometry @ self.skeleton.places[body], 6) + 0.0
+            )
             if distance > self.tolerance:
                 reason = f"its image is at ({place}), where no body is ({name} is {distance:.3g} away)"
             elif self._match_joints(body, nearest) is None:
@@ -153,18 +111,18 @@ class TreeMatching:
             else:
                 reason = f"its image is at ({place}), where {name} is the image of another body"
         self.unmatched.append(Unmatched("body", body_name(self.model, body), reason))
-        for joint in self._joints(body):
+        for joint in self.skeleton.joints(body):
             self.unmatched.append(Unmatched("joint", joint_name(self.model, joint), "its body has no image"))
-        for child in self.children[body]:
+        for child in self.skeleton.children[body]:
             self._give_up(child, [])
 
     def _match_joints(self, body: int, partner: int) -> dict[int, tuple[int, float]] | None:
         """The joints in their order; slides that follow each other may change places, for they commute."""
-        if self._kinds(body) != self._kinds(partner):
+        if self.skeleton.kinds(body) != self.skeleton.kinds(partner):
             return None
-        left = self._joints(partner)
+        left = self.skeleton.joints(partner)
         found: dict[int, tuple[int, float]] = {}
-        for joint in self._joints(body):
+        for joint in self.skeleton.joints(body):
             run = left[:1]
             if self.model.jnt_type[joint] == SLIDE:
                 ends = [i for i, other in enumerate(left) if self.model.jnt_type[other] != SLIDE]
@@ -181,35 +139,16 @@ class TreeMatching:
         kind = self.model.jnt_type[joint]
         if kind in (FREE, BALL):
             return 1.0
-        axis, along = self.isometry @ self.pose.xaxis[joint], self.pose.xaxis[partner]
+        axis, along = self.isometry @ self.skeleton.pose.xaxis[joint], self.skeleton.pose.xaxis[partner]
         if kind == HINGE:
             axis = self.handedness * axis  # what turns, turns the other way in a mirror
-            off = self._anchor(partner) - self.isometry @ self._anchor(joint)
+            off = self.skeleton.anchor(partner) - self.isometry @ self.skeleton.anchor(joint)
             if np.linalg.norm(off - (off @ along) * along) > self.tolerance:
                 return None
         cosine = float(axis @ along)
         return float(np.sign(cosine)) if 1 - abs(cosine) <= self.near else None
 
-    def _anchor(self, joint: int) -> FloatArray:
-        body = self.model.jnt_bodyid[joint]
-        return np.asarray(self.pose.xanchor[joint] - self.pose.xpos[body] + self.places[body])
-
     def _distance(self, body: int, partner: int) -> float:
-        return float(np.linalg.norm(self.isometry @ self.places[body] - self.places[partner]))
-
-    def _orientation(self, body: int) -> FloatArray:
-        return np.asarray(self.pose.xmat[body].reshape(3, 3))
-
-    def _joints(self, body: int) -> list[int]:
-        start = int(self.model.body_jntadr[body])
-        return list(range(start, start + int(self.model.body_jntnum[body])))
-
-    def _kinds(self, body: int) -> tuple[int, ...]:
-        return tuple(map(int, self.model.jnt_type[self._joints(body)]))
-
-    def _floats(self, body: int) -> bool:
-        return self._kinds(body)[:1] == (FREE,)
-
-    def _moves(self, body: int) -> bool:
-        """Whether the body or anything that hangs on it has a joint."""
-        return bool(self.model.body_jntnum[body]) or any(map(self._moves, self.children[body]))
+        return float(
+            np.linalg.norm(self.isometry @ self.skeleton.places[body] - self.skeleton.places[partner])
+        )
