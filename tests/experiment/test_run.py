@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ambidex import symmetry
-from ambidex.experiment import checkpoint, record, run
+from ambidex.experiment import checkpoint, evaluate, record, run
 from ambidex.experiment.files import read_arrays
 from ambidex.experiment.measure import value_distances
 from ambidex.experiment.metrics import COLUMNS
@@ -244,6 +244,22 @@ def test_any_gymnasium_id_with_a_symmetry_file(tmp_path, tiny):
     metrics = _rows(tmp_path / "run" / "symmetry.csv")
     assert {row["transform"] for row in metrics if row["metric"] == "value_distance"} == {"mirror"}
     assert not (tmp_path / "run" / "truth.json").exists()
+
+
+def test_a_scenario_of_ones_own_is_kept_with_the_run(tmp_path, tiny):
+    file = tmp_path / "stiff.yaml"
+    file.write_text(
+        "stiff: {env: ambidex/Triangle-v0, symmetry: triangle, description: One stiff limb.,\n"
+        "  perturbations: [{kind: rust, resistances: [1, 1, 4]}]}\n"
+    )
+    config = resolve(str(file), "ppo", tiny)
+    assert str(config.directory) == "stiff/ppo/seed-0"
+    run.train(config, tmp_path / "run")
+    file.unlink()
+    (row,) = evaluate.summary(evaluate.evaluate(tmp_path / "run", episodes=2))
+    assert row["episodes"] == 2
+    truth = json.loads((tmp_path / "run" / "truth.json").read_text())
+    assert truth["b"]["multipliers"] == [-0.25, -1, -4]
 
 
 def test_reflections_and_rotations_have_their_own_dead_zone(tiny):

@@ -74,15 +74,25 @@ class RunConfig(_Strict):
     hyperparameters: Hyperparameters = Hyperparameters()
 
     @property
+    def scenario_file(self) -> Path | None:
+        """The file of a scenario that is not one of the package's."""
+        is_file = self.scenario is not None and self.scenario.endswith((".yaml", ".yml"))
+        return Path(str(self.scenario)) if is_file else None
+
+    @property
     def title(self) -> str:
         """What a person calls the run."""
-        return f"{self.scenario or self.env} {self.method} seed {self.seed}"
+        return f"{self._robot} {self.method} seed {self.seed}"
 
     @property
     def directory(self) -> Path:
         """Where the run stands among others: ``scenario/method/seed-n``."""
-        place = str(self.scenario or self.env).replace("/", "-")
-        return Path(place, self.method, f"seed-{self.seed}")
+        return Path(self._robot.replace("/", "-"), self.method, f"seed-{self.seed}")
+
+    @property
+    def _robot(self) -> str:
+        file = self.scenario_file
+        return file.stem if file is not None else str(self.scenario or self.env)
 
     @model_validator(mode="after")
     def _one_environment(self) -> RunConfig:

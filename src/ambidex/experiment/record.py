@@ -21,6 +21,7 @@ from ambidex.experiment.files import write_json
 from ambidex.experiment.metrics import COLUMNS, read_columns
 
 FORMAT = 1
+SCENARIO_COPY = "scenario.yaml"
 Status = Literal["running", "done", "failed"]
 _PACKAGES = ("ambidex", "torch", "stable-baselines3", "gymnasium", "numpy", "pybullet", "mujoco")
 
@@ -74,6 +75,14 @@ def read(directory: Path) -> dict[str, Any]:
 
 def read_config(directory: Path) -> RunConfig:
     return parse(RunConfig, read(directory)["config"])
+
+
+def read_own_config(directory: Path) -> RunConfig:
+    """The same, with the directory's copy of a scenario file in place of the file, which may be gone."""
+    config = read_config(directory)
+    if config.scenario_file is None:
+        return config
+    return config.model_copy(update={"scenario": str(directory / SCENARIO_COPY)})
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import torch
 from ambidex import symmetry
 from ambidex.experiment import build, record
 from ambidex.experiment.config import RunConfig
+from ambidex.experiment.files import write_bytes
 from ambidex.experiment.progress import Reporter, Silent
 from ambidex.experiment.training import Training
 
@@ -31,6 +32,8 @@ def train(config: RunConfig, directory: Path, *, reporter: Reporter | None = Non
     with record.lock(directory):
         if group is not None:
             symmetry.save(group, directory / "symmetry.yaml")
+        if config.scenario_file is not None:
+            write_bytes(directory / record.SCENARIO_COPY, config.scenario_file.read_bytes())
         record.create(directory, config)
         _run(training, directory)
 
@@ -42,7 +45,7 @@ def resume(directory: Path, *, reporter: Reporter | None = None) -> None:
     description = directory / "symmetry.yaml"
     group = symmetry.load(description) if description.exists() else None
     with record.lock(directory):
-        _run(_prepare(record.read_config(directory), group, reporter), directory)
+        _run(_prepare(record.read_own_config(directory), group, reporter), directory)
 
 
 def train_or_resume(config: RunConfig, directory: Path, *, reporter: Reporter | None = None) -> None:

@@ -38,7 +38,7 @@ def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPo
 
     :param env_options: for the environment, such as ``render_mode``
     """
-    config = record.read_config(directory)
+    config = record.read_own_config(directory)
     path = directory / f"policy-{which}.safetensors"
     if not path.exists():
         raise ValueError(f"{directory} has no {which} policy yet; it is written at the first evaluation")
