@@ -55,7 +55,9 @@ CASES = [
     ("humanoidstandup", "xz"),
     ("walker2d_v5", "xz"),
     ("swimmer", "xz"),
-    ("reacher", "xz"),
+    *(("reacher", name) for name in ("xz", "yz", "r180", "r90", "y=x")),
+    ("swimmer", "r180"),
+    ("swimmer", "yz"),
     ("inverted_double_pendulum", "yz"),
     ("two arms", "xz"),
 ]

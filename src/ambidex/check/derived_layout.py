@@ -29,6 +29,11 @@ def beyond_names(matching: Matching) -> str | None:
     starts = model.body_jntadr[model.jnt_bodyid]
     for joint, (partner, _) in matching.joints.items():
         name = joint_name(model, joint)
+        if joint in matching.offsets:
+            degrees = f"{np.degrees(abs(matching.offsets[joint])):.4g}"
+            return (
+                f"joint {name} would have to turn by {degrees} degrees; observe its cosine and sine instead"
+            )
         if model.jnt_type[joint] in (FREE, BALL):
             if np.abs(matching.frames[joint] - matching.isometry).max() > 1e-6:
                 return f"the frame of joint {name} is turned, so that its quaternion follows no simple rule"

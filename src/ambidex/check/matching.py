@@ -1,7 +1,7 @@
 """Which body, joint and actuator of a MuJoCo model an isometry carries to which, and so its states.
 
 The model is looked at with all hinges and slides at zero, so that the image of a joint's value is the value
-of a joint or its negative, without offsets.
+of a joint or its negative, with an offset for endless hinges only.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ class Matching:
     :param joints: the joint that each joint is carried to, and the sign of its value there (1 for free and
         ball joints, see ``frames``)
     :param actuators: the same for actuators
+    :param offsets: what is added to the image of a joint's value; only endless hinges have one
     :param frames: for the body of each free or ball joint, the isometry from its frame to its image's frame
     :param unmatched: what has no image
     """
@@ -41,6 +42,7 @@ class Matching:
     bodies: dict[int, int]
     joints: dict[int, tuple[int, float]]
     actuators: dict[int, tuple[int, float]]
+    offsets: dict[int, float]
     frames: dict[int, FloatArray]
     unmatched: tuple[Unmatched, ...]
 
@@ -52,7 +54,8 @@ class Matching:
     def is_trivial(self) -> bool:
         """Whether all joints and actuators stay what they are, so that nothing is to be learned from it."""
         pairs = (*self.joints.items(), *self.actuators.items())
-        return all(image == (part, 1.0) for part, image in pairs) and not self.frames
+        stays = all(image == (part, 1.0) for part, image in pairs)
+        return stays and not self.frames and not self.offsets
 
     def positions(self, qpos: Any) -> FloatArray:
         """The image of a whole position vector ``qpos``."""
@@ -70,7 +73,7 @@ class Matching:
                 image[to] = given[at]
                 image[to + 1 : to + 4] = np.linalg.det(frame) * frame @ given[at + 1 : at + 4]
             else:
-                image[to] = sign * given[at]
+                image[to] = sign * given[at] + self.offsets.get(joint, 0.0)
         return image
 
     def velocities(self, qvel: Any) -> FloatArray:
@@ -114,6 +117,7 @@ def match(model: mujoco.MjModel, isometry: FloatArray, *, near: float = NEAR) ->
         tree.bodies,
         tree.joints,
         actuators,
+        tree.offsets,
         tree.frames,
         (*tree.unmatched, *undriven),
     )
