@@ -94,7 +94,7 @@ def test_a_symmetric_model_has_none(robot):
             1,
             "gear",
             lambda x: -x,
-            "the gears of left_hip and right_hip have different signs; the description minds it",
+            "the gears of left_hip and right_hip have different signs, for which the description allows",
         ),
         (
             "actuator",

@@ -226,6 +226,7 @@ def test_what_names_cannot_say_is_said():
         <joint name="x" type="slide" axis="1 0 0"/><joint name="y" type="slide" axis="0 1 0"/></body>
         </worldbody></mujoco>"""
     assert "changes places with another joint of the same body" in str(derive_text(slides, plane="y=x"))
+    assert "joint joint0 would be shifted by 180 degrees" in str(derive(ASSETS / "reacher.xml", plane="yz"))
     both = '<fixed name="both"><joint joint="left_hip" coef="1"/><joint joint="right_hip" coef="1"/></fixed>'
     shared = biped('<motor name="both" tendon="both"/>', extra=f"<tendon>{both}</tendon>")
     assert "actuator both drives joints that change places" in str(derive_text(shared, plane="xz"))
@@ -256,3 +257,21 @@ def test_the_command_line(tmp_path):
 
 def test_the_public_name():
     assert ambidex.derive is derive
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "derive.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "command", ["ant.xml --out ant.yaml", "humanoid.xml --plane xz", "limping.xml --plane xz"]
+)
+def test_the_page_shows_what_is_printed(command, tmp_path):
+    shown = PAGE.partition(f"$ ambidex derive {command}\n")[2].partition("```")[0]
+    for name in ("ant", "humanoid"):
+        (tmp_path / f"{name}.xml").write_text((ASSETS / f"{name}.xml").read_text())
+    limping = (ASSETS / "ant.xml").read_text().replace('"left_ankle_geom"', '"left_ankle_geom" density="15"')
+    limping = limping.replace('joint="hip_4" gear="150"', 'joint="hip_4" gear="-300"')
+    (tmp_path / "limping.xml").write_text(limping)
+    model, *options = command.split()
+    derived = derive(tmp_path / model, plane="xz" if "--plane" in options else None)
+    assert f"{derived}\n" == shown

@@ -136,6 +136,39 @@ def test_all_external_forces_mirror(name):
     environment.close()
 
 
+@pytest.mark.parametrize(
+    ("name", "isometry", "keeps_the_task"),
+    [
+        ("Ant-v5", "r90", False),
+        ("Ant-v5", "yz", False),
+        ("Swimmer-v5", "r180", False),
+        ("Reacher-v5", "r90", True),
+    ],
+)
+def test_what_the_dynamics_keep_and_the_task_does_not(name, isometry, keeps_the_task):
+    """Documented besides the catalog: world rotations under which the robot moves alike."""
+    environment = make(name)
+    matching = match(environment.model, named(isometry))
+    assert matching.is_complete
+    generator = np.random.default_rng(4)
+    environment.reset(seed=0)
+    differences = []
+    for _ in range(10):
+        qpos, qvel = environment.data.qpos.copy(), environment.data.qvel.copy()
+        action = generator.uniform(-1, 1, size=environment.model.nu)
+        environment.data.qacc_warmstart[:] = 0
+        environment.set_state(matching.positions(qpos), matching.velocities(qvel))
+        image_reward = environment.step(matching.controls(action))[1]
+        image = environment.data.qpos.copy(), environment.data.qvel.copy()
+        environment.data.qacc_warmstart[:] = 0
+        environment.set_state(qpos, qvel)
+        differences.append(abs(environment.step(action)[1] - image_reward))
+        np.testing.assert_allclose(image[0], matching.positions(environment.data.qpos), atol=1e-9)
+        np.testing.assert_allclose(image[1], matching.velocities(environment.data.qvel), atol=1e-9)
+    assert (max(differences) < 1e-9) is keeps_the_task
+    environment.close()
+
+
 REACHES = {  # what each isometry makes of the shoulder's angle, and the sign of the elbow's
     "xz": (lambda angle: -angle, -1),
     "yz": (lambda angle: np.pi - angle, -1),

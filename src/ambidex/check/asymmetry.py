@@ -156,7 +156,8 @@ class _Comparison:
         gears = model.actuator_gear[both, 0]
         yield from _numbers("actuator", names, "gear", *np.abs(gears))
         if gears[0] * gears[1] < 0 and names[0] != names[1]:
-            words = f"the gears of {names[0]} and {names[1]} have different signs; the description minds it"
+            words = f"the gears of {names[0]} and {names[1]} have different signs"
+            words += ", for which the description allows"
             yield Asymmetry("actuator", *names, "sign of the gear", 0.0, words)
         for quantity, limited, ranges in (
             ("control range", model.actuator_ctrllimited, model.actuator_ctrlrange),

@@ -100,11 +100,9 @@ class Carrier:
         axis = skeleton.pose.xaxis[hinges[1]]
         arms = []
         for part, hinge in zip((body, partner), hinges, strict=True):
-            if (
-                np.linalg.norm(np.cross(axis, skeleton.anchor(hinge) - skeleton.places[part]))
-                > self.tolerance
-            ):
-                return 0.0
+            off = skeleton.anchor(hinge) - skeleton.places[part]
+            if np.linalg.norm(np.cross(axis, off)) > self.tolerance:
+                return 0.0  # the turn would move the body's place
             arms.append(skeleton.pose.xipos[part] - skeleton.pose.xanchor[hinge])
         image, arm = self.matrix @ arms[0], arms[1]
         image, arm = (vector - (vector @ axis) * axis for vector in (image, arm))

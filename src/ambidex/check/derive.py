@@ -24,6 +24,7 @@ from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.maps import FloatArray
 
 USUAL = ("xz", "yz", "xy", "y=x", "y=-x", "r180", "r90", "r120", "rx180", "ry180")
+BEYOND = "description"  # the kind of what the model has but no description by names can say
 RARE = ("m30", "m60", "m120", "m150", "r60", "r72", "r45")  # told of only where they hold
 
 
@@ -51,6 +52,8 @@ class Attempt:
 
     def __str__(self) -> str:
         if not self.holds:
+            if self.unmatched[0].kind == BEYOND:
+                return f"holds, but not by names: {self.unmatched[0].reason}"
             more = f" (and {len(self.unmatched) - 1} more)" if len(self.unmatched) > 1 else ""
             return f"does not hold: {self.unmatched[0]}{more}"
         return "holds, but moves nothing" if self.is_trivial else "holds"
@@ -185,7 +188,7 @@ def _attempt(name: str, model: mujoco.MjModel, isometry: FloatArray, near: float
     matching = match(model, isometry, near=near)
     unmatched = [*matching.unmatched, *obstacles(matching, near=near)]
     if not unmatched and (reason := beyond_names(matching)) is not None:
-        unmatched.append(Unmatched("description", "by names", reason))
+        unmatched.append(Unmatched(BEYOND, "by names", reason))
     return Attempt(name, matching, tuple(unmatched))
 
 

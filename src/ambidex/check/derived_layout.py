@@ -31,9 +31,7 @@ def beyond_names(matching: Matching) -> str | None:
         name = joint_name(model, joint)
         if joint in matching.offsets:
             degrees = f"{np.degrees(abs(matching.offsets[joint])):.4g}"
-            return (
-                f"joint {name} would have to turn by {degrees} degrees; observe its cosine and sine instead"
-            )
+            return f"joint {name} would be shifted by {degrees} degrees; observe its cosine and sine"
         if model.jnt_type[joint] in (FREE, BALL):
             if np.abs(matching.frames[joint] - matching.isometry).max() > 1e-6:
                 return f"the frame of joint {name} is turned, so that its quaternion follows no simple rule"

@@ -75,7 +75,19 @@ class TreeMatching:
 
     def _agreement(self, carrier: Carrier, body: int, partner: int) -> int:
         """How many of the bodies that hang on a body have an image among those that hang on the partner."""
-        below, _ = carrier.below(body, partner)
+        return self._below(carrier, body, partner)[0]
+
+    def _below(self, carrier: Carrier, body: int, partner: int) -> tuple[int, Carrier, float]:
+        """The agreement, what carries the bodies below, and the turn of an endless hinge where that helps."""
+        straight = (self._agreeing(carrier, body, partner), carrier, 0.0)
+        below, turn = carrier.below(body, partner)
+        if not turn:
+            return straight
+        turned = (self._agreeing(below, body, partner), below, turn)
+        helps = turned[0] > straight[0] or not self.skeleton.children[body]
+        return turned if helps else straight
+
+    def _agreeing(self, below: Carrier, body: int, partner: int) -> int:
         agreeing = 0
         for child in self.skeleton.children[body]:
             images = [image for image in self.skeleton.children[partner] if below.corresponds(child, image)]
@@ -87,7 +99,7 @@ class TreeMatching:
         self.joints |= carrier.joints(body, partner) or {}
         if {FREE, BALL} & set(self.skeleton.kinds(body)):
             self.frames |= dict.fromkeys(self.skeleton.joints(body), carrier.frame(body, partner))
-        below, turn = carrier.below(body, partner)
+        _, below, turn = self._below(carrier, body, partner)
         if turn:
             self.offsets[self.skeleton.joints(body)[-1]] = turn
         self._match_children(below, body, partner)
