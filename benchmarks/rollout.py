@@ -16,7 +16,6 @@ import gymnasium
 import numpy as np
 import timing
 from stable_baselines3 import PPO
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
@@ -66,12 +65,13 @@ def collectors(envs: int, steps: int) -> dict[str, Callable[[], object]]:
     }
 
 
-def evaluators(episodes: int) -> dict[str, Callable[[], object]]:
-    model = paper_model(1, 64)
-    env = DummyVecEnv([Free])
+def actors(count: int) -> dict[str, Callable[[], object]]:
+    policy = paper_model(1, 64).policy
+    act = rollout.mean_actions(policy)
+    observation = np.linspace(-1, 1, 28, dtype=np.float32)
     return {
-        "Stable-Baselines3": lambda: evaluate_policy(model, env, episodes, warn=False),
-        "ambidex": lambda: rollout.evaluate(model, env, episodes),
+        "Stable-Baselines3": lambda: [policy.predict(observation, deterministic=True) for _ in range(count)],
+        "ambidex": lambda: [act(observation) for _ in range(count)],
     }
 
 
@@ -81,7 +81,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     steps, rounds = (512, 5) if quick else (4096, 7)
     cases = {f"roll-out, {envs} env": (collectors(envs, steps // envs), steps) for envs in (1, 4, 16)}
-    cases["evaluation, 1 env"] = (evaluators(1), EPISODE)
+    cases["mean action"] = (actors(EPISODE), EPISODE)
     print(f"{'':20} {'SB3 us/step':>12} {'ambidex us/step':>16} {'ratio':>7}   range")
     for name, (blocks, count) in cases.items():
         seconds = timing.interleaved(blocks, rounds)

@@ -17,7 +17,6 @@ from stable_baselines3.common.callbacks import (
     StopTrainingOnMaxEpisodes,
     StopTrainingOnRewardThreshold,
 )
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
@@ -242,34 +241,34 @@ def test_the_first_actions_agree_to_rounding() -> None:
     np.testing.assert_allclose(ours.seen[0]["actions"], theirs.seen[0]["actions"], rtol=0, atol=3e-7)
 
 
-@pytest.mark.parametrize(("envs", "episodes"), [(1, 5), (3, 7)])
-def test_evaluation_plays_the_episodes_of_stable_baselines(envs: int, episodes: int) -> None:
-    model = algorithm(PPO, 1)
-
-    def environments() -> DummyVecEnv:
-        vec = DummyVecEnv([lambda first=first: Drifting(10 * first) for first in range(envs)])
-        vec.seed(3)
-        return vec
-
-    played = rollout.evaluate(model, environments(), episodes)
-    returns, lengths = evaluate_policy(
-        model, environments(), episodes, return_episode_rewards=True, warn=False
-    )
-    assert [episode.total_reward for episode in played] == pytest.approx(returns)
-    assert [episode.length for episode in played] == lengths
-    goals = sorted(episode.info["goal"] for episode in played)
-    assert goals == ([1, 2, 3, 4, 5] if envs == 1 else [1, 2, 11, 12, 21, 22, 23])
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.ELU])
+def test_mean_actions_are_the_deterministic_ones_of_stable_baselines(activation: type[nn.Module]) -> None:
+    policy = algorithm(PPO, 1, activation_fn=activation).policy
+    with torch.no_grad():
+        policy.action_net.weight *= 300  # so that some actions are clipped
+    act = rollout.mean_actions(policy)
+    batch = np.random.default_rng(0).normal(size=(50, *policy.observation_space.shape)).astype(np.float32)
+    expected, _ = policy.predict(batch, deterministic=True)
+    is_clipped = (expected == policy.action_space.low) | (expected == policy.action_space.high)
+    assert 0 < is_clipped.mean() < 1
+    np.testing.assert_allclose(act(batch), expected, rtol=0, atol=1e-4)
+    assert act(batch[0]).shape == policy.action_space.shape
+    np.testing.assert_allclose(act(batch[0]), expected[0], rtol=0, atol=1e-4)
 
 
-def test_evaluation_of_any_other_policy() -> None:
-    model = algorithm(PPO, 1, activation_fn=nn.ELU)
-    env = DummyVecEnv([Drifting])
-    env.seed(3)
-    played = rollout.evaluate(model, env, 3)
-    env = DummyVecEnv([Drifting])
-    env.seed(3)
-    returns, _ = evaluate_policy(model, env, 3, return_episode_rewards=True, warn=False)
-    assert [episode.total_reward for episode in played] == pytest.approx(returns)
+def test_a_callback_may_change_the_policy_when_the_roll_out_starts() -> None:
+    class Quieter(BaseCallback):
+        def _on_rollout_start(self) -> None:
+            with torch.no_grad():
+                self.model.policy.log_std.fill_(-3.0)
+
+        def _on_step(self) -> bool:
+            return True
+
+    model = algorithm(ShortRollouts, 1)
+    model.learn(32, callback=Quieter())
+    # Three actions with log-std -3: on average 3 (3 - 1/2 - log(2 pi) / 2); with 0 it is below 0.
+    assert model.rollout_buffer.log_probs.mean() == pytest.approx(4.7, abs=1.0)
 
 
 def test_what_is_not_plain_is_said_in_words() -> None:

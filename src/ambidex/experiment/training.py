@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from stable_baselines3.common.logger import Logger
@@ -19,6 +18,7 @@ from ambidex.experiment.files import write_arrays, write_json
 from ambidex.experiment.measure import Metric, value_distances
 from ambidex.experiment.metrics import COLUMNS, MetricFiles
 from ambidex.experiment.progress import Reporter
+from ambidex.learn.rollout import mean_actions
 from ambidex.symmetry import SymmetryGroup
 
 LOGGED = {
@@ -157,10 +157,8 @@ class Training:
         self.seconds["update"] -= fit_seconds
 
     def _evaluate(self) -> None:
-        def act(observation: Any) -> np.ndarray:
-            return self.model.predict(observation, deterministic=True)[0]
-
         self._tell_age()
+        act = mean_actions(self.model.policy)
         episodes = run_episodes(act, self.evaluation_env, self.config.evaluation_episodes)
         rows = [
             (self.iteration, self.steps, number, episode.goal, episode.total, episode.length)

@@ -20,7 +20,8 @@ def why_not_flat(optimizer: Any) -> str | None:
     for option in ("amsgrad", "maximize", "differentiable", "capturable", "decoupled_weight_decay"):
         if optimizer.param_groups[0].get(option):
             return f"the optimiser was made with {option}=True"
-    if len({float(state["step"]) for state in optimizer.state.values()}) > 1:
+    steps = {float(state["step"]) for state in optimizer.state.values()}
+    if len(steps) > 1 or 0 < len(optimizer.state) < len(optimizer.param_groups[0]["params"]):
         return "the optimiser has made more steps with some parameters than with others"
     return None
 

@@ -1,16 +1,15 @@
-"""The roll-out of a plain policy, and its deterministic evaluation.
+"""The roll-out of a plain policy, and its mean actions for evaluation.
 
 `collect_rollouts` does what Stable-Baselines3's method of that name does: the same noise, and actions, values
 and log-probabilities that agree to rounding; the same buffer, callbacks and their locals. Only the way
 through the policy is shorter: a few products of numpy matrices, which for single states cost a fraction of
-the same products by torch. The weights are read once, at the start.
+the same products by torch. The weights are read once, after the callback's start.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 from threadpoolctl import threadpool_limits
 from torch import Tensor
@@ -74,6 +74,10 @@ def collect_rollouts(
     :return: False if the callback ended the training
     """
     model.policy.set_training_mode(False)
+    n_steps = 0
+    rollout_buffer.reset()
+    callback.on_rollout_start()
+
     policy = PlainMlp.of(model.policy)
     actor, critic = _Network(policy.actor, policy.activation), _Network(policy.critic, policy.activation)
     std = policy.log_std.detach().exp().numpy()
@@ -81,10 +85,6 @@ def collect_rollouts(
     noise = torch.empty(env.num_envs, len(std), dtype=policy.log_std.dtype)
     deviation = noise.numpy()  # the same memory
     low, high = model.action_space.low, model.action_space.high  # type: ignore[attr-defined]
-
-    n_steps = 0
-    rollout_buffer.reset()
-    callback.on_rollout_start()
     while n_steps < n_rollout_steps:
         obs: Array = model._last_obs  # type: ignore[assignment]
         noise.normal_()
@@ -132,57 +132,23 @@ def _bootstrap_truncated(
             rewards[index] += gamma * critic(last[None]).item()
 
 
-@dataclass(frozen=True)
-class Episode:
-    """One finished episode.
+def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
+    """The policy as it is now without its noise: from an observation, or a batch of them, to clipped actions.
 
-    :param total_reward: the undiscounted return, of the rewards as the environment gave them
-    :param length: in steps
-    :param info: of the last step
+    :param policy: any; a plain one takes the short way
     """
+    if why_not_plain(policy) is not None:
+        return lambda observations: policy.predict(observations, deterministic=True)[0]
+    plain = PlainMlp.of(policy)
+    actor = _Network(plain.actor, plain.activation)
+    low, high = policy.action_space.low, policy.action_space.high  # type: ignore[attr-defined]
+    size = len(plain.actor[0][0].T)
 
-    total_reward: float
-    length: int
-    info: dict[str, Any]
-
-
-@one_blas_thread
-def evaluate(model: OnPolicyAlgorithm, env: VecEnv, episodes: int) -> list[Episode]:
-    """Play whole episodes with the policy's mean actions, from a reset of all environments.
-
-    Each environment plays its equal share, so that short episodes are not favoured. The episodes come in the
-    order in which they ended.
-
-    :param model: any algorithm; a plain policy takes the short way
-    :param env: its own, not the one of the training
-    :param episodes: how many in total
-    """
-    act = _mean_actions(model)
-    left = np.array([(episodes + index) // env.num_envs for index in range(env.num_envs)])
-    rewards_so_far, lengths = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=np.int64)
-    finished: list[Episode] = []
-    observations = env.reset()
-    while left.any():
-        observations, rewards, dones, infos = env.step(act(observations))
-        rewards_so_far += rewards
-        lengths += 1
-        for index in np.flatnonzero(dones):
-            if left[index] > 0:
-                finished.append(Episode(float(rewards_so_far[index]), int(lengths[index]), infos[index]))
-                left[index] -= 1
-            rewards_so_far[index], lengths[index] = 0.0, 0
-    return finished
-
-
-def _mean_actions(model: OnPolicyAlgorithm) -> Callable[[Any], Array]:
-    if why_not_plain(model.policy) is not None:
-        return lambda observations: model.predict(observations, deterministic=True)[0]
-    policy = PlainMlp.of(model.policy)
-    actor = _Network(policy.actor, policy.activation)
-    low, high = model.action_space.low, model.action_space.high  # type: ignore[attr-defined]
-
+    @one_blas_thread
     def act(observations: Array) -> Array:
-        actions: Array = np.clip(actor(observations).reshape(-1, *low.shape), low, high)
-        return actions.astype(low.dtype, copy=False)
+        is_one = observations.size == size and observations.ndim == len(policy.observation_space.shape or ())
+        actions = actor(observations.reshape(-1, size)).reshape(-1, *low.shape)
+        clipped: Array = np.clip(actions, low, high).astype(low.dtype, copy=False)
+        return clipped[0] if is_one else clipped
 
     return act
