@@ -45,7 +45,18 @@ TWO_ARMS = """
 """
 
 
+LEG = (
+    '<body name="{0}" pos="{1} 0 0"><joint name="{0}" axis="0 1 .5"/><geom size=".1" pos=".1 0 -.2"/></body>'
+)
+TURNED = f"""<mujoco><worldbody><body name="base" pos="0 0 1" euler="0 0 90"><freejoint/><geom size=".1"/>
+    {LEG.format("left", 0.3)}{LEG.format("right", -0.3).replace(".1 0 -.2", "-.1 0 -.2").replace("1 .5", "1 -.5")}
+    </body></worldbody></mujoco>"""
+MADE = {"two arms": TWO_ARMS, "turned": TURNED}
+
+
 def gymnasium_model(name):
+    if name in MADE:
+        return mujoco.MjModel.from_xml_string(MADE[name])
     return mujoco.MjModel.from_xml_path(str(ASSETS / f"{name}.xml"))
 
 
@@ -60,12 +71,13 @@ CASES = [
     ("swimmer", "yz"),
     ("inverted_double_pendulum", "yz"),
     ("two arms", "xz"),
+    ("turned", "xz"),
 ]
 
 
 @pytest.mark.parametrize(("robot", "isometry"), CASES)
 def test_the_image_of_a_state_is_the_moved_robot(robot, isometry):
-    model = mujoco.MjModel.from_xml_string(TWO_ARMS) if robot == "two arms" else gymnasium_model(robot)
+    model = gymnasium_model(robot)
     matrix = named(isometry)
     matching = match(model, matrix)
     assert matching.is_complete and not matching.is_trivial
@@ -140,18 +152,26 @@ def test_the_legs_of_a_flat_walker_change_places():
     assert (joints["rootx"], joints["rootz"], joints["rooty"]) == ("rootx", "rootz", "rooty")
 
 
-def flat_walker(first, second):
+def flat_walker(*names):
     leg = '<body name="{0}"><joint name="{0}" axis="0 1 0"/><geom size=".1"/></body>'
+    legs = "".join(leg.format(name) for name in names)
     return mujoco.MjModel.from_xml_string(
         f"""<mujoco><worldbody><body name="hull"><joint type="slide" axis="1 0 0"/><geom size=".1"/>
-        {leg.format(first)}{leg.format("head")}{leg.format(second)}</body></worldbody></mujoco>"""
+        {legs}</body></worldbody></mujoco>"""
     )
 
 
 def test_names_decide_between_limbs_at_one_place():
-    model = flat_walker("l_hip", "r_hip")
+    model = flat_walker("l_hip", "head", "r_hip")
     joints = by_name(model, match(model, named("xz")).joints, "joint")
     assert joints["l_hip"] == "r_hip" and joints["r_hip"] == "l_hip" and joints["head"] == "head"
+
+
+def test_two_alike_at_one_place_change_places():
+    model = flat_walker("one", "other")
+    joints = by_name(model, match(model, named("xz")).joints, "joint")
+    assert joints["one"] == "other" and joints["other"] == "one"
+    assert match(model, np.eye(3)).is_trivial
 
 
 def test_what_has_no_image_is_named_with_the_reason():
