@@ -227,9 +227,8 @@ def test_what_names_cannot_say_is_said():
         </worldbody></mujoco>"""
     assert "changes places with another joint of the same body" in str(derive_text(slides, plane="y=x"))
     assert "joint joint0 would be shifted by 180 degrees" in str(derive(ASSETS / "reacher.xml", plane="yz"))
-    turned = biped(left="1 0 0", right="-1 0 0").replace(
-        'pos="0 0 1"', 'pos="0 0 1" euler="0 0 1.57079632679"'
-    )
+    quarter = 'pos="0 0 1" euler="0 0 1.57079632679"'
+    turned = biped(left="1 0 0", right="-1 0 0").replace('pos="0 0 1"', quarter)
     assert "the frame of joint joint_0 is turned" in str(derive_text(turned, plane="yz"))
     both = '<fixed name="both"><joint joint="left_hip" coef="1"/><joint joint="right_hip" coef="1"/></fixed>'
     shared = biped('<motor name="both" tendon="both"/>', extra=f"<tendon>{both}</tendon>")

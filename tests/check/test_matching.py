@@ -45,12 +45,10 @@ TWO_ARMS = """
 """
 
 
-LEG = (
-    '<body name="{0}" pos="{1} 0 0"><joint name="{0}" axis="0 1 .5"/><geom size=".1" pos=".1 0 -.2"/></body>'
-)
+LEG = """<body name="{0}" pos="{1} 0 0"><joint name="{0}" axis="0 1 .5"/><geom size=".1" pos="{1} 0 -.2"/>
+    </body>"""
 TURNED = f"""<mujoco><worldbody><body name="base" pos="0 0 1" euler="0 0 90"><freejoint/><geom size=".1"/>
-    {LEG.format("left", 0.3)}{LEG.format("right", -0.3).replace(".1 0 -.2", "-.1 0 -.2").replace("1 .5", "1 -.5")}
-    </body></worldbody></mujoco>"""
+    {LEG.format("left", 0.3)}{LEG.format("right", -0.3)}</body></worldbody></mujoco>"""
 MADE = {"two arms": TWO_ARMS, "turned": TURNED}
 
 
