@@ -24,11 +24,13 @@ _HOME = {
     "calibrate": "ambidex.learn.calibrate",
     "ActionMap": "ambidex.learn",
     "SymmetricVecNormalize": "ambidex.learn",
+    "verify": "ambidex.check",
 }
 
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
+    from ambidex.check import verify as verify
     from ambidex.check.derive import derive as derive
     from ambidex.learn import ASL as ASL
     from ambidex.learn import MSL as MSL

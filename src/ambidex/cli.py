@@ -105,6 +105,7 @@ def derive(
     model: Annotated[Path, typer.Argument(help="A robot model: MJCF or URDF.")],
     plane: Annotated[str | None, typer.Option(help="A plane of reflection: xz, yz, y=x, m60 ...")] = None,
     rotation: Annotated[str | None, typer.Option(help="An axis and degrees: z:90.")] = None,
+    near: Annotated[float, typer.Option(help="How far off an image may be, of the robot's size.")] = 1e-3,
     out: Annotated[Path | None, typer.Option(help="Write the description into this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -117,7 +118,7 @@ def derive(
     """
     from ambidex.check.derive import derive as derive_from
 
-    derived = derive_from(model, plane=plane, rotation=rotation)
+    derived = derive_from(model, plane=plane, rotation=rotation, near=near)
     if as_json:
         print(json.dumps(derived.as_dict(), indent=2))
     else:
@@ -126,6 +127,45 @@ def derive(
         derived.save(out)
         print(f"written: {out}", file=sys.stderr)
     if not derived.holds:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command()
+def verify(
+    description: Annotated[str, typer.Argument(help="A YAML file, or a name of the catalog such as ant.")],
+    env: Annotated[str, typer.Option(help="The Gymnasium environment to hold it against.")],
+    scenario: Annotated[str | None, typer.Option(help="Of our environments: the scenario.")] = None,
+    states: Annotated[int, typer.Option(help="How many states to visit.")] = 64,
+    seed: Annotated[int, typer.Option(help="Of the starts and the actions.")] = 0,
+    every_element: Annotated[bool, typer.Option("--all", help="List the elements that hold too.")] = False,
+    figure: Annotated[Path | None, typer.Option(help="Also draw all scores into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hold a description against a simulator; exit status 1 if any of it is broken.
+
+    Imperfect (the robot itself is not symmetric) is no failure: that is what ASL is for.
+
+    Example: ambidex verify ant --env ambidex/Ant-v0 --figure ant.png
+    """
+    import gymnasium
+
+    import ambidex.envs  # noqa: F401
+    from ambidex.check import verify as hold_against
+    from ambidex.check.words import in_words
+
+    options: dict[str, Any] = {} if scenario is None else {"scenario": scenario}
+    try:
+        environment = gymnasium.make(env, **options)
+    except gymnasium.error.Error as error:
+        raise ValueError(f"--env {env}: {error}") from None
+    found = hold_against(description, environment, states=states, seed=seed, progress=True)
+    environment.close()
+    print(json.dumps(found.as_dict(), indent=2) if as_json else in_words(found, every_element=every_element))
+    if figure is not None:
+        from ambidex.check.figure import save_figure
+
+        save_figure(found, figure)
+    if found.is_broken:
         raise typer.Exit(CHECK_FAILED)
 
 

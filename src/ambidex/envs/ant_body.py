@@ -48,9 +48,13 @@ class Pose(NamedTuple):
 
 
 class AntSimulator(Protocol):
-    """The ant's body in a physics engine."""
+    """The ant's body in a physics engine.
+
+    ``joint_frames`` has each joint's place, seen from the torso, and its axis when all angles are 0.
+    """
 
     joint_limits: list[tuple[float, float]]
+    joint_frames: list[tuple[Vector, Vector]]
 
     def reset(self, yaw: float, joint_positions: Sequence[float]) -> None:
         """Put the ant at rest at the origin, upright at `START_HEIGHT`."""

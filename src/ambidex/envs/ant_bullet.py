@@ -47,6 +47,14 @@ class BulletAnt:
         self.joint_limits: list[tuple[float, float]] = [
             pybullet.getJointInfo(self._ant, joint, client)[8:10] for joint in JOINT_LINKS
         ]
+        torso, _ = pybullet.getBasePositionAndOrientation(self._ant, client)
+        self.joint_frames: list[tuple[Vector, Vector]] = []
+        for joint, link in zip(
+            JOINT_LINKS, pybullet.getLinkStates(self._ant, JOINT_LINKS, 0, 1, client), strict=True
+        ):
+            x, y, z = (there - here for there, here in zip(link[4], torso, strict=True))
+            axis = pybullet.getJointInfo(self._ant, joint, client)[13]
+            self.joint_frames.append(((x, y, z), pybullet.rotateVector(link[5], axis)))
         self._own_masses = [pybullet.getDynamicsInfo(self._ant, foot, client)[0] for foot in FOOT_LINKS]
         self._masses: list[float | None] = [None] * len(FOOT_LINKS)
         self._in_the_air = pybullet.saveState(client)
@@ -90,6 +98,9 @@ class BulletAnt:
             joint_positions=[joint[0] for joint in joints],
             joint_speeds=[joint[1] for joint in joints],
         )
+
+    def set_solver_iterations(self, iterations: int) -> None:
+        pybullet.setPhysicsEngineParameter(numSolverIterations=iterations, physicsClientId=self._client)
 
     def set_gravity(self, gravity: Vector) -> None:
         self._gravity = gravity

@@ -233,6 +233,10 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
             for value, limit in zip(values, self._limits, strict=True)
         ]
 
+    def observe(self) -> Observation:
+        """The observation of the present state, however the body came there."""
+        return _clipped(self._observe(self.simulator.read())[0])
+
     def _observe(self, reading: Reading) -> tuple[Observation, tuple[float, float]]:
         """The observation before it is clipped, and the sine and cosine of the goal's direction."""
         roll, pitch, yaw = reading.torso_angles
@@ -319,6 +323,14 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a state that an environment of the same scenario returned, mid-episode too."""
+        self.set_task(state)
+        prefix = "simulator."
+        self.simulator.set_state(
+            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+        )
+
+    def set_task(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Of a state all but the body: goal, counters, random numbers, and the scenario's conditions."""
         counters = [int(value) for value in state["counters"]]
         self._goal_index, self._goal, self._steps, self._stalled_steps, self.training_steps, in_episode = (
             counters
@@ -329,10 +341,6 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
         self._start_direction = (sine, cosine)
         self.np_random = generator_from_words(state["rng"])
         self._apply_conditions()
-        prefix = "simulator."
-        self.simulator.set_state(
-            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        )
 
     def render(self) -> npt.NDArray[np.uint8] | None:
         """A picture from a camera that follows the ant, with an arrow toward the goal."""

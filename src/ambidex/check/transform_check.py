@@ -1,0 +1,220 @@
+"""The check of one transform: its observation table by geometry, its action table by what follows a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ambidex.check.blame import better_readings, better_table
+from ambidex.check.measure import Bench, Branches
+from ambidex.check.scores import THRESHOLD, Part, apply, differs, median_and_worst, observation_parts, scores
+from ambidex.check.verdicts import Cause, ElementResult, TransformResult, Verdict, worst_of
+from ambidex.symmetry import LinearMap, Symmetry
+from ambidex.symmetry.isometry import name_of
+from ambidex.symmetry.maps import FloatArray
+from ambidex.symmetry.repair import Repair
+
+SCREENING_STATES = 12
+MOST_NAMED = 4
+
+
+@dataclass(frozen=True)
+class Names:
+    """What reports call the elements of the flat observation and of the action."""
+
+    observations: Sequence[str]
+    actions: Sequence[str]
+
+
+class TransformCheck:
+    """One transform on a bench.
+
+    :param symmetry: the transform under test
+    :param isometry: how it moves the body
+    :param bench: the states and actions, and the simulator that goes to the states' images
+    :param base: what came of the actions in the states themselves
+    :param spread: of each observation
+    """
+
+    def __init__(
+        self, symmetry: Symmetry, isometry: FloatArray, bench: Bench, base: Branches, spread: FloatArray
+    ) -> None:
+        self.symmetry = symmetry
+        self.isometry = isometry
+        self.bench = bench
+        self.base = base
+        self.spread = spread
+        self.given = observation_parts(symmetry)
+
+    def run(self, horizons: Sequence[int], names: Names) -> TransformResult:
+        image = self.bench.branch(self.isometry, self.symmetry.action)
+        placed = scores(apply(self.given, self.base.placed) - image.placed, self.spread)
+        # An observation of the past (a contact of the last step, say) may be lost when a state is set.
+        is_lost = np.isclose(self.base.placed.std(axis=0), 0) & (self.spread > 0)
+        parts = [better_readings(part, self.base.placed, image.placed, self.spread) for part in self.given]
+
+        action_map, final = self._better_actions(parts, ~is_lost, image)
+        parts = [
+            better_readings(part, self.base.observations[:, 0], final.observations[:, 0], lost_spread)
+            for part, lost_spread in ((part, np.where(is_lost, self.spread, np.nan)) for part in parts)
+        ]
+        step_residuals = apply(parts, self.base.observations[:, 0]) - final.observations[:, 0]
+        step = scores(step_residuals, self.spread)
+        is_imperfect = differs(step_residuals, self.spread)
+        unexplained = scores(apply(parts, self.base.placed) - final.placed, self.spread) > THRESHOLD
+
+        repairs = self._repairs(parts, action_map)
+        causes = [_cause_of(repair) for repair in repairs]
+        if unexplained.any():
+            causes.append(_unexplained(np.flatnonzero(unexplained), names))
+        if is_imperfect.any():
+            causes.append(_imperfect(is_imperfect, step, names))
+        wrong = {(repair.side, element) for repair in repairs for element in repair.changed}
+        elements = self._elements(image, placed, is_imperfect, unexplained, wrong, horizons, names)
+        outcome = self._outcome(image, final, horizons)
+        if not causes and any(result.verdict == "imperfect" for result in outcome):
+            outcome = [
+                replace(result, verdict="broken") if result.verdict == "imperfect" else result
+                for result in outcome
+            ]
+            causes.append(_asymmetric_task(outcome))
+        verdict: Verdict = worst_of([result.verdict for result in (*elements, *outcome)])
+        return TransformResult(
+            self.symmetry.name, name_of(self.isometry), verdict, tuple(causes), (*elements, *outcome)
+        )
+
+    def _better_actions(self, parts: list[Part], counts: Any, image: Branches) -> tuple[LinearMap, Branches]:
+        """The action table that explains the steps, and the branches that it gives."""
+        expected = apply(parts, self.base.observations[:, 0])
+        given = self.symmetry.action_map
+        spread = np.where(counts, self.spread, np.nan)
+        if not differs(expected - image.observations[:, 0], spread).any():
+            return given, image
+
+        def measure(table: LinearMap, states: int | None = None) -> float:
+            came = self.bench.branch(self.isometry, table, states=states, steps=1).observations[:, 0]
+            return float(np.nansum(scores(expected[:states] - came, spread)))
+
+        def screen(table: LinearMap) -> float:
+            return measure(table, SCREENING_STATES)
+
+        # A sum of scores is tolerable where no element alone can be above the threshold.
+        table = better_table(given, screen, measure, tolerable=THRESHOLD)
+        return table, image if table == given else self.bench.branch(self.isometry, table)
+
+    def _repairs(self, parts: list[Part], action_map: LinearMap) -> list[Repair]:
+        pairs = [(given.side, given.map, part.map) for given, part in zip(self.given, parts, strict=True)]
+        pairs.append(("action", self.symmetry.action_map, action_map))
+        repairs = [Repair(self.symmetry.name, side, given, better) for side, given, better in pairs]
+        return [repair for repair in repairs if repair.changed]
+
+    def _elements(
+        self,
+        image: Branches,
+        placed: FloatArray,
+        is_imperfect: Any,
+        unexplained: Any,
+        wrong: set[tuple[str, int]],
+        horizons: Sequence[int],
+        names: Names,
+    ) -> list[ElementResult]:
+        residuals = apply(self.given, self.base.observations) - image.observations
+        medians, worsts = _over_horizons(residuals, self.spread, horizons)
+        found = []
+        for part in self.given:
+            for number, element in enumerate(range(part.elements.start, part.elements.stop)):
+                verdict: Verdict = "holds"
+                if (part.side, number) in wrong or unexplained[element]:
+                    verdict = "broken"
+                elif np.isnan(self.spread[element]):
+                    verdict = "untested"
+                elif is_imperfect[element]:
+                    verdict = "imperfect"
+                found.append(
+                    ElementResult(
+                        part.side,
+                        number,
+                        names.observations[element],
+                        verdict,
+                        float(placed[element]),
+                        float(scores(residuals[:, 0], self.spread)[element]),
+                        tuple(medians[:, element].tolist()),
+                        tuple(worsts[:, element].tolist()),
+                    )
+                )
+        for number, name in enumerate(names.actions):
+            found.append(
+                ElementResult("action", number, name, "broken" if ("action", number) in wrong else "holds")
+            )
+        return found
+
+    def _outcome(self, image: Branches, final: Branches, horizons: Sequence[int]) -> list[ElementResult]:
+        """Rewards and endings; endings are compared as numbers, 0 or 1."""
+        found = []
+        for side in ("reward", "ending"):
+            expected, came, repaired = (getattr(b, f"{side}s") for b in (self.base, image, final))
+            spread = np.array([max(float(np.nanstd(expected)), 1e-6)]) if side == "reward" else np.ones(1)
+            medians, worsts = _over_horizons((expected - came)[..., None], spread, horizons)
+            steps = slice(0, 1) if side == "reward" else slice(None)
+            score = float(scores((expected - repaired)[:, steps].reshape(-1, 1), spread)[0])
+            found.append(
+                ElementResult(
+                    side,
+                    0,
+                    side,
+                    "imperfect" if score > THRESHOLD else "holds",
+                    None,
+                    score,
+                    tuple(medians[:, 0].tolist()),
+                    tuple(worsts[:, 0].tolist()),
+                )
+            )
+        return found
+
+
+def _broken(result: ElementResult) -> ElementResult:
+    return replace(result, verdict="broken")
+
+
+def _over_horizons(
+    residuals: FloatArray, spread: FloatArray, horizons: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    pairs = [median_and_worst(residuals[:, horizon - 1], spread) for horizon in horizons]
+    return np.array([median for median, _ in pairs]), np.array([worst for _, worst in pairs])
+
+
+def _cause_of(repair: Repair) -> Cause:
+    finding = repair.finding("The simulator shows it.")
+    return Cause(repair.side, finding.message, finding.fix, tuple(repair.changed))
+
+
+def _unexplained(elements: Any, names: Names) -> Cause:
+    listed = _listed([names.observations[i] for i in elements])
+    message = f"Before any step {listed} differ from what the table says, and no other element explains them."
+    return Cause("observation", message, elements=tuple(map(int, elements)))
+
+
+def _imperfect(is_imperfect: Any, step: FloatArray, names: Names) -> Cause:
+    order = [int(i) for i in np.argsort(-np.nan_to_num(step)) if is_imperfect[i]]
+    listed = _listed([names.observations[i] for i in order])
+    message = (
+        f"The tables are not to blame: after one step {listed} differ{'' if len(order) > 1 else 's'} by up "
+        f"to {np.nanmax(step):.2f} of the spread, and no other sign or index improves on that substantially. "
+        "The robot itself is not symmetric."
+    )
+    return Cause("robot", message, elements=tuple(order))
+
+
+def _asymmetric_task(outcome: Sequence[ElementResult]) -> Cause:
+    what = _listed([f"{result.side}s" for result in outcome if result.verdict == "broken"])
+    return Cause("task", f"The robot moves as described, but {what} differ: the task is not symmetric.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        shown.append(f"{len(names) - MOST_NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
