@@ -132,7 +132,7 @@ def test_each_asymmetry_is_named(robot, kind, name, attribute, change, expected)
     setattr(part, attribute, change(np.array(getattr(part, attribute))))
     if expected is None:
         part.conaffinity = 0
-        assert sentences(robot, "xz") == ["right_palm of right has no counterpart on left"]
+        assert sentences(robot, "xz") == ["right_palm has no counterpart on left"]
     else:
         assert expected in sentences(robot, "xz")
 

@@ -138,13 +138,19 @@ def test_files_that_mujoco_cannot_read(tmp_path):
         derive(tmp_path / "robot.xml")
 
 
+def test_a_model_without_joints():
+    with pytest.raises(ValueError, match="has no joints"):
+        derive_text('<mujoco model="rock"><worldbody><geom size="1"/></worldbody></mujoco>')
+
+
 def test_a_urdf_file(tmp_path):
     arm = """<link name="{0}"><inertial><mass value="1"/><origin xyz="0 0 -.2"/>
         <inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial></link>
         <joint name="{0}_joint" type="revolute"><parent link="base"/><child link="{0}"/>
         <origin xyz="0 {1} .5"/><axis xyz="{2}"/>
         <limit lower="-1" upper="2" effort="1" velocity="1"/></joint>"""
-    text = f"""<robot name="torso"><link name="base"/>{arm.format("left_arm", 0.3, "1 0 0")}
+    text = f"""<robot name="torso"><link name="base"><collision><origin xyz="0 .1 0"/>
+        <geometry><box size="1 1 1"/></geometry></collision></link>{arm.format("left_arm", 0.3, "1 0 0")}
         {arm.format("right_arm", -0.3, "-1 0 0")}</robot>"""
     (tmp_path / "torso.urdf").write_text(text)
     derived = derive(tmp_path / "torso.urdf", plane="xz")
@@ -211,6 +217,10 @@ def test_loose_things_beside_the_robot_stay_themselves():
         (
             biped(hull='<freejoint name="root"/>').replace('pos="0 0 1"', 'pos="0 0 1" euler="0 0 .5"'),
             "where no body is",
+        ),
+        (
+            biped().replace('"-1 1"', '".5 1"'),
+            "joint left_hip: its range becomes [-1, -0.5], but right_hip has [0.5, 1]",
         ),
         (biped(extra='<option gravity="0 1 -9"/>'), "(0, 1, -9) becomes (0, -1, -9)"),
     ],

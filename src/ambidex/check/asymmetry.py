@@ -14,7 +14,7 @@ from ambidex.check.naming import actuator_name, body_name, geom_name, joint_name
 from ambidex.check.skeleton import HINGE, SLIDE, Skeleton
 from ambidex.symmetry.maps import FloatArray
 
-TOLERANCE = 1e-6  # relative: models are written with fewer digits than they are computed with
+TOLERANCE = 1e-4  # relative: many models have no more digits (a quarter turn as 1.5708)
 SHAPES = {  # which of a geom's sizes are its extents along its axes
     int(mujoco.mjtGeom.mjGEOM_SPHERE): (0, 0, 0),
     int(mujoco.mjtGeom.mjGEOM_CAPSULE): (0, 0, 1),
@@ -184,7 +184,7 @@ class _Comparison:
             }
             if not distances:
                 names = (geom_name(model, geom), body_name(model, partner))
-                words = f"{names[0]} of {body_name(model, body)} has no counterpart on {names[1]}"
+                words = f"{names[0]} has no counterpart on {names[1]}"
                 yield Asymmetry("geom", *names, "presence", 1.0, words)
                 continue
             match = min(distances, key=lambda other: distances[other])
@@ -225,12 +225,10 @@ class _Comparison:
             yield from _lists("geom", names, quantity, first, second)
 
     def _shape(self, geom: int) -> FloatArray | None:
-        """The geom's extents as a tensor in the world's directions; None for planes and height fields."""
+        """The geom's extents as a tensor in the world's directions; None for meshes and planes."""
         kind = int(self.model.geom_type[geom])
         if kind in SHAPES:
             extents = self.model.geom_size[geom][list(SHAPES[kind])]
-        elif kind == int(mujoco.mjtGeom.mjGEOM_MESH):
-            extents = self.model.geom_aabb[geom, 3:]
         else:
             return None
         axes = self.pose.geom_xmat[geom].reshape(3, 3)

@@ -17,7 +17,7 @@ except ImportError:
 from ambidex.check.asymmetry import Asymmetry, asymmetries
 from ambidex.check.derived_layout import beyond_names, describe_model
 from ambidex.check.matching import NEAR, Matching, match
-from ambidex.check.surroundings import obstacles
+from ambidex.check.surroundings import closed_ranges, obstacles
 from ambidex.check.tree_matching import Unmatched
 from ambidex.symmetry import Layout, SymmetryGroup, save
 from ambidex.symmetry import isometry as geometry
@@ -137,9 +137,12 @@ def derive(
     :param near: how far from the image a body may be, in parts of the robot's size, and an axis from parallel
     """
     robot, loaded = _load(model)
+    if not loaded.njnt:
+        raise ValueError(f"{robot}: the model has no joints")
     wanted = _wanted(plane, rotation)
     tried = wanted or {name: geometry.named(name) for name in (*USUAL, *RARE)}
-    attempts = [_attempt(name, loaded, isometry, near) for name, isometry in tried.items()]
+    has_floor = not str(model).endswith(".urdf")
+    attempts = [_attempt(name, loaded, isometry, near, has_floor) for name, isometry in tried.items()]
     holding = [attempt for attempt in attempts if attempt.holds and not attempt.is_trivial]
     notes = () if loaded.nu else ("the model has no actuators; one action for each joint is assumed",)
     return Derivation(
@@ -184,9 +187,10 @@ def _wanted(plane: Any, rotation: Any) -> dict[str, FloatArray]:
     return wanted
 
 
-def _attempt(name: str, model: mujoco.MjModel, isometry: FloatArray, near: float) -> Attempt:
+def _attempt(name: str, model: mujoco.MjModel, isometry: FloatArray, near: float, has_floor: bool) -> Attempt:
     matching = match(model, isometry, near=near)
-    unmatched = [*matching.unmatched, *obstacles(matching, near=near)]
+    against = obstacles(matching, near=near, has_floor=has_floor)
+    unmatched = [*matching.unmatched, *against, *closed_ranges(matching)]
     if not unmatched and (reason := beyond_names(matching)) is not None:
         unmatched.append(Unmatched(BEYOND, "by names", reason))
     return Attempt(name, matching, tuple(unmatched))

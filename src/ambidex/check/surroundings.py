@@ -1,4 +1,4 @@
-"""What in the world around a robot an isometry does not leave as it is: gravity, wind, what stands there."""
+"""What stands against an isometry besides the tree of bodies: gravity, wind, fixed things, ranges."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import mujoco
 import numpy as np
 
 from ambidex.check.matching import NEAR, Matching
-from ambidex.check.naming import geom_name
+from ambidex.check.naming import geom_name, joint_name
 from ambidex.check.skeleton import Skeleton
 from ambidex.check.tree_matching import Unmatched
 from ambidex.symmetry.maps import FloatArray
 
 
-def obstacles(matching: Matching, *, near: float = NEAR) -> Iterator[Unmatched]:
-    """Gravity, wind and fixed geoms that the isometry changes by more than ``near`` of their size."""
+def obstacles(matching: Matching, *, near: float, has_floor: bool) -> Iterator[Unmatched]:
+    """Gravity, wind and fixed geoms that the isometry changes by more than ``near`` of their size.
+
+    :param has_floor: whether what is fixed to the world belongs to it; in a URDF file it is the robot's base
+    """
     model, isometry = matching.model, matching.isometry
     for name, vector in (("gravity", model.opt.gravity), ("wind", model.opt.wind)):
         image = isometry @ vector
@@ -23,11 +26,26 @@ def obstacles(matching: Matching, *, near: float = NEAR) -> Iterator[Unmatched]:
             yield Unmatched("world", name, f"{_text(vector)} becomes {_text(image)}")
     skeleton = Skeleton(model)
     touches = (model.geom_contype | model.geom_conaffinity) != 0
-    fixed = [int(geom) for geom in np.flatnonzero((model.geom_bodyid == 0) & touches)]
+    fixed = [int(geom) for geom in np.flatnonzero((model.geom_bodyid == 0) & touches) if has_floor]
     tolerance = near * skeleton.size
     for geom in fixed:
         if not any(_is_image(matching, skeleton.pose, geom, other, tolerance) for other in fixed):
             yield Unmatched("world", geom_name(model, geom), "nothing of its type is where its image is")
+
+
+def closed_ranges(matching: Matching) -> Iterator[Unmatched]:
+    """Joints whose image lies wholly outside the range of its joint, as that of a knee that bends back."""
+    model = matching.model
+    for joint, (partner, sign) in sorted(matching.joints.items()):
+        if model.jnt_limited[joint] and model.jnt_limited[partner] and joint not in matching.frames:
+            low, high = np.sort(sign * model.jnt_range[joint])
+            lowest, highest = model.jnt_range[partner]
+            if high <= lowest or highest <= low:
+                reason = (
+                    f"its range becomes [{low:.4g}, {high:.4g}], "
+                    f"but {joint_name(model, partner)} has [{lowest:.4g}, {highest:.4g}]"
+                )
+                yield Unmatched("joint", joint_name(model, joint), reason)
 
 
 def _is_image(matching: Matching, pose: mujoco.MjData, geom: int, other: int, tolerance: float) -> bool:
