@@ -20,23 +20,26 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO, load
 from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.learn.canonical import Noise
 from ambidex.learn.protocol import Fit
 
-SCENARIOS = {
-    # scenario: its fits
-    "triangle-rust": {
-        "pairwise": PairwiseFit(form="mx"),
-        "calibrated": CalibratedFit(offsets=False),
-        "calibrated, eigenvector": CalibratedFit(offsets=False, noise="proportional"),
-    },
-    "triangle-weight": {
-        "pairwise": PairwiseFit(form="mx+b"),
-        "calibrated": CalibratedFit(),
-        "calibrated, eigenvector": CalibratedFit(noise="proportional"),
-    },
-}
+SCENARIOS = ("triangle-rust", "triangle-weight")
+FITS = ("pairwise", "calibrated", "calibrated, eigenvector")
 DEAD_ZONE = {"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.0, "e": 0.0}
 SHOWN = (0.1, 0.25, 0.5, 1.0)  # of the training
+
+
+def make_fit(name: str, scenario: str, weight: float) -> Fit:
+    """All fits have the same largest weight of an update and the same decay, of cycle error or interval."""
+
+    def update_weight(error: float) -> float:
+        return weight * 0.01 / (0.01 + error**4)
+
+    offsets = scenario == "triangle-weight"
+    if name == "pairwise":
+        return PairwiseFit(form="mx+b" if offsets else "mx", update_weight=update_weight)
+    noise: Noise = "proportional" if "eigenvector" in name else "any"
+    return CalibratedFit(offsets=offsets, noise=noise, update_weight=update_weight)
 
 
 class Errors(BaseCallback):
@@ -90,7 +93,8 @@ def run(scenario: str, fit: Fit, seed: int, steps: int) -> list[tuple[int, float
 
 def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, str, int, int, float, float, float]]:
     for scenario in arguments.scenario or SCENARIOS:
-        for name, fit in SCENARIOS[scenario].items():
+        for name in FITS:
+            fit = make_fit(name, scenario, arguments.update_weight)
             before = time.process_time()
             for seed in range(arguments.seeds):
                 for steps, m, b, episode_return in run(scenario, fit, seed, arguments.steps):
@@ -104,6 +108,7 @@ def main() -> None:
     )
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--update-weight", type=float, default=0.05, help="largest; the paper's is 0.05")
     parser.add_argument("--scenario", choices=SCENARIOS, action="append", help="by default all")
     parser.add_argument("--out", type=Path, help="a CSV file of all iterations")
     arguments = parser.parse_args()
@@ -119,7 +124,7 @@ def main() -> None:
     print(f"\nmean error of m and b over {arguments.seeds} seeds, at these shares of {arguments.steps} steps")
     print(f"{'scenario':18}{'fit':26}" + "".join(f"{share:>17.0%}" for share in SHOWN) + f"{'return':>10}")
     for scenario in arguments.scenario or SCENARIOS:
-        for name in SCENARIOS[scenario]:
+        for name in FITS:
             own = [row for row in rows if row[:2] == (scenario, name)]
             cells = []
             for share in SHOWN:

@@ -64,8 +64,8 @@ def test_it_converges_to_the_true_maps() -> None:
 
 
 def test_an_update_counts_less_where_the_interval_is_wide() -> None:
-    assert uncertainty_penalty(0.0) == 0.05
-    assert uncertainty_penalty(0.1**0.5) == pytest.approx(0.025)
+    assert uncertainty_penalty(0.0) == 0.2
+    assert uncertainty_penalty(0.1**0.5) == pytest.approx(0.1)
     steps = []
     for noise in (0.05, 1.0):
         fit = CalibratedFit(update_weight=lambda width: 1 / (1 + (10 * width) ** 2)).start(GROUP)
