@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from ambidex import ASL, PairwiseFit, SymmetricPPO, SymmetryGroup, load
+from ambidex import ASL, PairwiseFit, SymmetricPPO, Symmetry, SymmetryGroup, load
 from ambidex.learn.form_fit import FormMap, FormState, bend
 from ambidex.learn.forms import (
     DEAD_BAND,
@@ -22,6 +22,7 @@ from ambidex.learn.forms import (
 )
 from ambidex.learn.line_fits import dataset
 from ambidex.learn.relations import Relations
+from ambidex.symmetry import IndexMap
 
 TRIANGLE = load("triangle-paper")
 # A cubic spring: y = x + c x^3, monotone, inverted by Cardano's formula.
@@ -120,6 +121,14 @@ def test_the_form_of_a_line_is_the_line(name: str) -> None:
         one, other = closed.action_maps()[transform], general.action_maps()[transform]
         np.testing.assert_allclose(one(means), other(means), atol=1e-6)
         np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
+
+
+def test_known_ratios_are_refused() -> None:
+    given = load("triangle")["d"]
+    known = IndexMap(given.action_map.indices, [1 / 3, 2, 1.5])
+    group = SymmetryGroup([Symmetry.from_maps("d", given.observation_map, known)])
+    with pytest.raises(ValueError, match="'d': a form starts from its own parameters"):
+        PairwiseFit(form=DEAD_BAND).start(group)
 
 
 def test_bending_tensors_as_arrays() -> None:

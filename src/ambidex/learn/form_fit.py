@@ -76,6 +76,12 @@ class FormState:
         self.spec, self.form = spec, spec.form
         self.names = group.names
         self.relations = Relations.of(group)
+        for symmetry in group:
+            if not symmetry.action_map.is_signed_permutation:  # type: ignore[attr-defined]
+                raise ValueError(
+                    f"transform {symmetry.name!r}: a form starts from its own parameters, not from known ratios; "
+                    "give multipliers of 1 and -1, or fit lines"
+                )
         pairs = len(self.relations.pairs)
         self.parameters = np.tile(np.array(self.form.start), (pairs, 1))  # nu
         self.targets = np.zeros((0, pairs, len(self.form.start)))  # the last k_I zeta
