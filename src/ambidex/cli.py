@@ -153,9 +153,8 @@ def verify(
     from ambidex.check import verify as hold_against
     from ambidex.check.words import in_words
 
-    options: dict[str, Any] = {} if scenario is None else {"scenario": scenario}
     try:
-        environment = gymnasium.make(env, **options)
+        environment = gymnasium.make(env) if scenario is None else gymnasium.make(env, scenario=scenario)
     except gymnasium.error.Error as error:
         raise ValueError(f"--env {env}: {error}") from None
     found = hold_against(description, environment, states=states, seed=seed, progress=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ambidex.check.scores import THRESHOLD, Part, scores
+from ambidex.check.scores import PLACED_THRESHOLD, Part, scores
 from ambidex.symmetry import ChoiceMap, IndexMap, LinearMap
 from ambidex.symmetry.maps import FloatArray
 
@@ -37,12 +37,12 @@ def better_readings(part: Part, before: FloatArray, after: FloatArray, spread: F
     x, y = before[:, part.elements], after[:, part.elements]
     own = scores(given(x) - y, spread[part.elements])
     indices, multipliers = given.indices.copy(), given.multipliers.copy()
-    for element in np.flatnonzero(own > THRESHOLD):
+    for element in np.flatnonzero(own > PLACED_THRESHOLD):
         own_spread = np.full(given.size, spread[part.elements][element])
         by_sign = [scores(sign * x - y[:, [element]], own_spread) for sign in (1.0, -1.0)]
         fits = np.stack(by_sign)
         # The entry's own index first: a wrong sign is likelier than a wrong sign and a wrong index.
-        fits[:, given.indices[element]] -= THRESHOLD / 4
+        fits[:, given.indices[element]] -= PLACED_THRESHOLD / 4
         row, source = np.unravel_index(np.argmin(fits), fits.shape)
         if fits[row, source] < SUBSTANTIAL * own[element]:
             indices[element], multipliers[element] = source, (1.0, -1.0)[row]

@@ -16,7 +16,8 @@ Policy = Callable[[Any], Any]
 Advance = Callable[[int], None]
 
 IDENTITY = np.eye(3)
-LONGEST_STRIDE = 10
+LONGEST_STRIDE = 20
+EPISODE_STATES = 4  # then the next start
 POLICY_SHARE = 0.5  # of the steps between visited states, where a policy is given
 
 
@@ -67,19 +68,24 @@ class Bench:
         self.actions = [[env.action_space.sample() for _ in range(steps)] for _ in self.states]
 
     def _visit(self, count: int, seed: int, policy: Policy | None) -> list[Any]:
-        """States some random steps apart, in as many episodes as that takes."""
+        """States some random steps apart, in as many episodes as that takes.
+
+        A random action is held from one state to the next, which moves a robot further than trembling.
+        """
         observation, _ = self.env.reset(seed=seed)
         found: list[Any] = []
         while len(found) < count:
+            held = self.env.action_space.sample()
             for _ in range(self._random.integers(1, LONGEST_STRIDE + 1)):
-                action = self.env.action_space.sample()
-                if policy is not None and self._random.random() < POLICY_SHARE:
-                    action = policy(observation)
+                is_led = policy is not None and self._random.random() < POLICY_SHARE
+                action = policy(observation) if policy is not None and is_led else held
                 observation, _, terminated, truncated, _ = self.env.step(action)
                 self._advance(1)
                 if terminated or truncated:
                     observation, _ = self.env.reset()
             found.append(self.simulator.get_state())
+            if len(found) % EPISODE_STATES == 0:
+                observation, _ = self.env.reset()
         return found
 
     def place(self, isometry: FloatArray, states: int | None = None) -> FloatArray:

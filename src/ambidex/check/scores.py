@@ -10,12 +10,18 @@ import numpy.typing as npt
 from ambidex.symmetry import DictMap, LinearMap, Symmetry
 from ambidex.symmetry.maps import FloatArray
 
-THRESHOLD = 0.04
-"""A score above this is no numerical noise.
+PLACED_THRESHOLD = 0.07
+"""An observation whose score before any step is above this is described wrongly, or inexactly.
 
-The true tables of both ants stay a factor of three below it and the weakest single wrong entry is a factor of
-three or more above it; ``benchmarks/verify.py`` measures both. The highest true scores are not noise either:
-they come from roll and pitch, which do not commute with a quarter turn of a tilted body.
+The true tables of both ants stay a factor of three below it, the weakest single wrong sign or index a factor
+of three above; ``benchmarks/verify.py`` measures both. What the true tables have is no noise: roll, pitch and
+whatever is seen in the frame of the yaw angle do not commute with a quarter turn of a tilted body.
+"""
+
+STEP_THRESHOLD = 0.04
+"""What a step adds to a score is above this where an action is described wrongly or the robot is imperfect.
+
+The true tables stay a factor of eight below it, the weakest wrong action a factor of three or more above.
 """
 
 SMALLEST_SPREAD = 1e-9
@@ -55,7 +61,7 @@ def median_and_worst(residuals: FloatArray, spread: FloatArray) -> tuple[FloatAr
 def differs(residuals: FloatArray, spread: FloatArray) -> npt.NDArray[np.bool_]:
     """Which elements are apart in most samples, so that a few chaotic contacts are not the reason."""
     median, _ = median_and_worst(residuals, spread)
-    return (scores(residuals, spread) > THRESHOLD) & (median > THRESHOLD / 4)
+    return (scores(residuals, spread) > STEP_THRESHOLD) & (median > STEP_THRESHOLD / 4)
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,25 @@ import numpy as np
 
 from ambidex.check.blame import better_readings, better_table
 from ambidex.check.measure import Bench, Branches
-from ambidex.check.scores import THRESHOLD, Part, apply, differs, median_and_worst, observation_parts, scores
+from ambidex.check.scores import (
+    PLACED_THRESHOLD,
+    STEP_THRESHOLD,
+    Part,
+    apply,
+    differs,
+    median_and_worst,
+    observation_parts,
+    scores,
+)
 from ambidex.check.verdicts import Cause, ElementResult, TransformResult, Verdict, worst_of
-from ambidex.symmetry import LinearMap, Symmetry
+from ambidex.symmetry import IndexMap, LinearMap, Symmetry
 from ambidex.symmetry.isometry import name_of
 from ambidex.symmetry.maps import FloatArray
 from ambidex.symmetry.repair import Repair
 
 SCREENING_STATES = 12
 MOST_NAMED = 4
+INEXACT = 0.5
 
 
 @dataclass(frozen=True)
@@ -61,19 +71,25 @@ class TransformCheck:
             better_readings(part, self.base.observations[:, 0], final.observations[:, 0], lost_spread)
             for part, lost_spread in ((part, np.where(is_lost, self.spread, np.nan)) for part in parts)
         ]
-        step_residuals = apply(parts, self.base.observations[:, 0]) - final.observations[:, 0]
+        step_residuals = self._added_by_step(parts, final)
         step = scores(step_residuals, self.spread)
         is_imperfect = differs(step_residuals, self.spread)
-        unexplained = scores(apply(parts, self.base.placed) - final.placed, self.spread) > THRESHOLD
+        still_placed = scores(apply(parts, self.base.placed) - final.placed, self.spread)
+        unexplained = still_placed > np.concatenate([_largest_inexactness(part) for part in parts])
+        is_inexact = (still_placed > PLACED_THRESHOLD) & ~unexplained
 
         repairs = self._repairs(parts, action_map)
         causes = [_cause_of(repair) for repair in repairs]
         if unexplained.any():
             causes.append(_unexplained(np.flatnonzero(unexplained), names))
-        if is_imperfect.any():
-            causes.append(_imperfect(is_imperfect, step, names))
+        if is_inexact.any():
+            causes.append(_inexact(np.flatnonzero(is_inexact), still_placed, names))
+        if (is_uneven := is_imperfect & ~is_inexact & ~unexplained).any():
+            causes.append(_imperfect(is_uneven, step, names))
         wrong = {(repair.side, element) for repair in repairs for element in repair.changed}
-        elements = self._elements(image, placed, is_imperfect, unexplained, wrong, horizons, names)
+        elements = self._elements(
+            image, placed, is_imperfect | is_inexact, unexplained, wrong, horizons, names
+        )
         outcome = self._outcome(image, final, horizons)
         if not causes and any(result.verdict == "imperfect" for result in outcome):
             outcome = [
@@ -88,22 +104,27 @@ class TransformCheck:
 
     def _better_actions(self, parts: list[Part], counts: Any, image: Branches) -> tuple[LinearMap, Branches]:
         """The action table that explains the steps, and the branches that it gives."""
-        expected = apply(parts, self.base.observations[:, 0])
         given = self.symmetry.action_map
         spread = np.where(counts, self.spread, np.nan)
-        if not differs(expected - image.observations[:, 0], spread).any():
+        if not differs(self._added_by_step(parts, image), spread).any():
             return given, image
 
         def measure(table: LinearMap, states: int | None = None) -> float:
-            came = self.bench.branch(self.isometry, table, states=states, steps=1).observations[:, 0]
-            return float(np.nansum(scores(expected[:states] - came, spread)))
+            came = self.bench.branch(self.isometry, table, states=states, steps=1)
+            return float(np.nansum(scores(self._added_by_step(parts, came), spread)))
 
         def screen(table: LinearMap) -> float:
             return measure(table, SCREENING_STATES)
 
         # A sum of scores is tolerable where no element alone can be above the threshold.
-        table = better_table(given, screen, measure, tolerable=THRESHOLD)
+        table = better_table(given, screen, measure, tolerable=STEP_THRESHOLD)
         return table, image if table == given else self.bench.branch(self.isometry, table)
+
+    def _added_by_step(self, parts: list[Part], image: Branches) -> FloatArray:
+        """The residuals after one step, without those from before it, which are not the step's."""
+        count = len(image.placed)
+        before = apply(parts, self.base.placed[:count]) - image.placed
+        return apply(parts, self.base.observations[:count, 0]) - image.observations[:, 0] - before
 
     def _repairs(self, parts: list[Part], action_map: LinearMap) -> list[Repair]:
         pairs = [(given.side, given.map, part.map) for given, part in zip(self.given, parts, strict=True)]
@@ -165,7 +186,7 @@ class TransformCheck:
                     side,
                     0,
                     side,
-                    "imperfect" if score > THRESHOLD else "holds",
+                    "imperfect" if score > STEP_THRESHOLD else "holds",
                     None,
                     score,
                     tuple(medians[:, 0].tolist()),
@@ -189,6 +210,22 @@ def _over_horizons(
 def _cause_of(repair: Repair) -> Cause:
     finding = repair.finding("The simulator shows it.")
     return Cause(repair.side, finding.message, finding.fix, tuple(repair.changed))
+
+
+def _largest_inexactness(part: Part) -> FloatArray:
+    """Above this an observation's table is wrong, not only inexact; of an index table, all other entries
+    have been tried."""
+    return np.full(part.map.size, INEXACT if isinstance(part.map, IndexMap) else PLACED_THRESHOLD)
+
+
+def _inexact(elements: Any, placed: FloatArray, names: Names) -> Cause:
+    listed = _listed([names.observations[i] for i in elements])
+    message = (
+        f"Before any step {listed} differ{'' if len(elements) > 1 else 's'} by up to "
+        f"{np.max(placed[elements]):.2f} of the spread from what the table says, and no other element comes "
+        "nearer: the table is the best there is, but inexact (as Euler angles of a tilted body are)."
+    )
+    return Cause("robot", message, elements=tuple(map(int, elements)))
 
 
 def _unexplained(elements: Any, names: Names) -> Cause:

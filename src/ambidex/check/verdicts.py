@@ -83,7 +83,7 @@ class Verification:
         made by the tables under test) or ``"statistics"`` (no state could be set)
     :param states: how many states were visited
     :param horizons: after how many steps residuals are given
-    :param threshold: scores above it are no noise
+    :param thresholds: of the scores before any step, and of what a step adds
     :param limits: what this check cannot tell
     """
 
@@ -91,7 +91,7 @@ class Verification:
     mode: str
     states: int
     horizons: tuple[int, ...]
-    threshold: float
+    thresholds: tuple[float, float]
     transforms: tuple[TransformResult, ...]
     limits: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 
 from ambidex.check.measure import IDENTITY, Advance, Bench, Branches, Policy
-from ambidex.check.scores import THRESHOLD, apply, observation_parts, scores, spread_of
+from ambidex.check.scores import PLACED_THRESHOLD, STEP_THRESHOLD, apply, observation_parts, scores, spread_of
 from ambidex.check.simulators import ObservedState, simulator_of
 from ambidex.check.statistical import LIMITS, verify_statistically
 from ambidex.check.transform_check import Names, TransformCheck
@@ -76,7 +76,13 @@ def verify(
                 results = list(verify_statistically(group, made, names_of(group), seed=seed, advance=advance))
                 mode, limits = "statistics", LIMITS
         return Verification(
-            environment_name(made), mode, states, tuple(horizons), THRESHOLD, tuple(results), limits
+            environment_name(made),
+            mode,
+            states,
+            tuple(horizons),
+            (PLACED_THRESHOLD, STEP_THRESHOLD),
+            tuple(results),
+            limits,
         )
     finally:
         if isinstance(env, str):
@@ -164,7 +170,7 @@ def _with_other_isometry(
     for name in ISOMETRIES:
         if name != name_of(isometry):
             score = _placed_score(symmetry, named(name), bench, base)
-            if score is not None and score < THRESHOLD / 2:
+            if score is not None and score < PLACED_THRESHOLD / 2:
                 message = f"The observation table is not that of {name_of(isometry)}, but that of {name}."
                 fix = f"give {symmetry.name} the isometry {name}, or the table of {name_of(isometry)}"
                 return replace(result, causes=(Cause("observation", message, fix), *result.causes))
