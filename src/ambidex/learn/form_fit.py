@@ -79,8 +79,8 @@ class FormState:
         for symmetry in group:
             if not symmetry.action_map.is_signed_permutation:  # type: ignore[attr-defined]
                 raise ValueError(
-                    f"transform {symmetry.name!r}: a form starts from its own parameters, not from known ratios; "
-                    "give multipliers of 1 and -1, or fit lines"
+                    f"transform {symmetry.name!r}: a form starts from its own parameters, not from known "
+                    "ratios; give multipliers of 1 and -1, or fit lines"
                 )
         pairs = len(self.relations.pairs)
         self.parameters = np.tile(np.array(self.form.start), (pairs, 1))  # nu
