@@ -36,7 +36,8 @@ class Carrier:
 
     def place(self, body: int) -> FloatArray:
         """Where the body is carried to."""
-        return self.matrix @ self.skeleton.places[body] + self.shift
+        place: FloatArray = self.matrix @ self.skeleton.places[body] + self.shift
+        return place
 
     def distance(self, body: int, partner: int) -> float:
         return float(np.linalg.norm(self.place(body) - self.skeleton.places[partner]))
