@@ -76,8 +76,8 @@ def test_a_perturbed_robot_is_imperfect_and_its_tables_are_not_blamed(scenario: 
     assert result.verdict == "imperfect"
     (cause,) = result.causes
     assert cause.side == "robot"
-    if scenario == "A4.1":  # the heavy foot hangs on joint 1, which is observation 11
-        assert 11 in cause.elements[:4]
+    if scenario == "A4.1":  # the heavy foot hangs on joint 1, its mirror image on joint 7
+        assert {11, 23} & set(cause.elements)
     env.close()
 
 

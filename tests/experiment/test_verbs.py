@@ -33,8 +33,9 @@ def test_train_resume_status_evaluate(tmp_path, tiny):
     (row,) = json.loads(_run("status", directory, "--json"))
     assert (row["state"], row["steps"]) == ("done", 256)
     assert "256 of 256" in _run("status", directory)
-    rows = json.loads(_run("evaluate", directory, "--episodes", 2, "--policy", "last", "--json"))
-    assert [entry["episodes"] for entry in rows] == [2]
+    evaluated = json.loads(_run("evaluate", directory, "--episodes", 2, "--policy", "last", "--json"))
+    assert [entry["episodes"] for entry in evaluated["goals"]] == [2]
+    assert {entry["isometry"] for entry in evaluated["symmetry"]} == {"xz", "m60", "m120", "r120", "r240"}
     assert "mean return" in _run("evaluate", directory, "--episodes", 1)
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from ambidex.check.joints import relabelling
+from ambidex.check.joints import relabelling, upright
 from ambidex.envs.ant_body import Pose
 from ambidex.envs.ant_task import GOAL_ANGLE, AntEnv
 from ambidex.symmetry.maps import FloatArray, IndexMap
@@ -23,17 +25,28 @@ class SymmetricAnt:
     The goal lies along the world's x axis, whatever the body does. So a rotation turns the body only, and a
     reflection mirrors the world in its xz plane besides, which leaves the goal where it is.
 
-    Bullet's contact solver breaks the symmetry of its own results; it is given more iterations.
+    Bullet's contact solver breaks the symmetry of its own results; `exact` gives it more iterations.
     """
 
     def __init__(self, env: AntEnv) -> None:
         self._env = env
-        set_iterations = getattr(env.simulator, "set_solver_iterations", None)
-        if set_iterations is not None:
-            set_iterations(SOLVER_ITERATIONS)
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """As exact as the engine can be."""
+        simulator: Any = self._env.simulator
+        if not hasattr(simulator, "solver_iterations"):
+            yield
+            return
+        own = simulator.solver_iterations
+        simulator.solver_iterations = SOLVER_ITERATIONS
+        try:
+            yield
+        finally:
+            simulator.solver_iterations = own
 
     def relabelling(self, isometry: FloatArray) -> IndexMap:
-        return relabelling(self._env.simulator.joint_frames, isometry)
+        return relabelling(self._env.simulator.joint_frames, upright(isometry))
 
     def joint_positions(self) -> FloatArray:
         return np.array(self._env.simulator.pose().joint_positions)

@@ -31,3 +31,10 @@ def relabelling(frames: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], isometry:
             raise ValueError(f"the isometry brings {what} to where joint {joint} is")
     indices = fits.argmax(axis=1)
     return IndexMap(indices, np.sign(along[np.arange(len(indices)), indices]))
+
+
+def upright(isometry: FloatArray) -> FloatArray:
+    """The isometry, if it leaves the vertical as it is: a robot on a floor has no other."""
+    if not np.allclose(isometry[2], [0, 0, 1], atol=NEAR):
+        raise ValueError("the isometry moves the vertical, which the floor does not bear")
+    return isometry

@@ -21,7 +21,7 @@ whatever is seen in the frame of the yaw angle do not commute with a quarter tur
 STEP_THRESHOLD = 0.04
 """What a step adds to a score is above this where an action is described wrongly or the robot is imperfect.
 
-The true tables stay a factor of eight below it, the weakest wrong action a factor of three or more above.
+The true tables stay a factor of three below it, the weakest wrong action a factor of three above.
 """
 
 SMALLEST_SPREAD = 1e-9

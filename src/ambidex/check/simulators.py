@@ -24,6 +24,9 @@ import numpy as np
 from ambidex.symmetry import Symmetry
 from ambidex.symmetry.maps import FloatArray, IndexMap
 
+ISOMETRIES = ("xz", "yz", "y=x", "y=-x", "r180", "r90", "r270", "m60", "m120", "r120", "r240", "xy", "ry180")
+"""Those that are tried where nothing says how a transform moves the body, by their names."""
+
 
 @runtime_checkable
 class SymmetricSimulator(Protocol):

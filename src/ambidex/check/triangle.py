@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ambidex.check.joints import relabelling
+from ambidex.check.joints import relabelling, upright
 from ambidex.envs import triangle_dynamics as dynamics
 from ambidex.envs.triangle import State, TriangleEnv
 from ambidex.envs.triangle_picture import VERTEX_DEGREES
@@ -24,7 +24,7 @@ class SymmetricTriangle:
         self._frames = [(rotation("z", degrees)[:, 0], VERTICAL) for degrees in VERTEX_DEGREES]
 
     def relabelling(self, isometry: FloatArray) -> IndexMap:
-        return relabelling(self._frames, isometry)
+        return relabelling(self._frames, upright(isometry))
 
     def joint_positions(self) -> FloatArray:
         return np.array(self._env.get_state()["angles"][0])

@@ -37,10 +37,10 @@ class BulletAnt:
         pybullet.setDefaultContactERP(0.9, client)
         pybullet.setPhysicsEngineParameter(
             fixedTimeStep=STEP_SECONDS,
-            numSolverIterations=solver_iterations,
             numSubSteps=SUBSTEPS,
             physicsClientId=client,
         )
+        self.solver_iterations = solver_iterations
         self.set_gravity((0.0, 0.0, -GRAVITY))
         self._floor = load_floor(client)
         self._ant = load_ant(client)
@@ -99,7 +99,13 @@ class BulletAnt:
             joint_speeds=[joint[1] for joint in joints],
         )
 
-    def set_solver_iterations(self, iterations: int) -> None:
+    @property
+    def solver_iterations(self) -> int:
+        return self._solver_iterations
+
+    @solver_iterations.setter
+    def solver_iterations(self, iterations: int) -> None:
+        self._solver_iterations = iterations
         pybullet.setPhysicsEngineParameter(numSolverIterations=iterations, physicsClientId=self._client)
 
     def set_gravity(self, gravity: Vector) -> None:

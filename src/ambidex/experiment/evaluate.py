@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 if TYPE_CHECKING:
+    from ambidex.check.policy_symmetry import PolicySymmetry
     from ambidex.experiment.stored import Which
 
 Act = Callable[[Any], np.ndarray]
@@ -55,6 +56,21 @@ def evaluate(directory: Path, *, which: Which = "best", episodes: int | None = N
     policy = stored.load(directory, which)
     try:
         return run_episodes(policy.act, policy.env, episodes or policy.config.evaluation_episodes)
+    finally:
+        policy.env.close()
+
+
+def measure_symmetry(
+    directory: Path, *, which: Which = "best", episodes: int | None = None
+) -> list[PolicySymmetry]:
+    """How symmetric a run's policy is, by the robot's geometry; empty where that is unknown."""
+    from ambidex.check.policy_symmetry import policy_symmetry
+    from ambidex.experiment import stored
+
+    policy = stored.load(directory, which)
+    try:
+        count = episodes or policy.config.evaluation_episodes
+        return policy_symmetry(policy.act, policy.env, episodes=count)
     finally:
         policy.env.close()
 

@@ -110,15 +110,18 @@ def evaluate(
     episodes: Annotated[int | None, typer.Option(help="How many; as in training by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Deterministic episodes of a trained policy, per goal.
+    """Deterministic episodes of a trained policy, per goal, and how symmetric the policy is.
 
     Example: ambidex evaluate runs/limping --episodes 64
     """
+    from dataclasses import asdict
+
     from ambidex.experiment import evaluate as evaluation
 
     rows = evaluation.summary(evaluation.evaluate(directory, which=policy, episodes=episodes))
+    symmetries = evaluation.measure_symmetry(directory, which=policy, episodes=episodes)
     if as_json:
-        print(json.dumps(rows))
+        print(json.dumps({"goals": rows, "symmetry": [asdict(measured) for measured in symmetries]}))
         return
     print_table(
         ["goal", "episodes", "mean return", "lowest", "highest", "mean length"],
@@ -127,6 +130,12 @@ def evaluate(
             for goal, count, *values in (row.values() for row in rows)
         ],
     )
+    for measured in symmetries:
+        print(
+            f"\nsymmetry under {measured.isometry}: 0 is symmetric, per action 0 to {len(measured.gait) - 1}"
+        )
+        for what in ("canonical", "equivariance", "gait"):
+            print(f"  {what:<14}" + " ".join(f"{value:6.2f}" for value in getattr(measured, what)))
 
 
 @app.command(cls=_SpreadingCommand)
