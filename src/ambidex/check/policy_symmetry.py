@@ -114,7 +114,8 @@ def _canonical(
         orbit = [simulator.set_symmetric_state(state, power) for power in powers]
         action = flat(act(np.mean(orbit, axis=0).astype(orbit[0].dtype)))
         distances.append(np.abs(action - joints(action)))
-    return np.array(distances).mean(axis=0)
+    means: FloatArray = np.array(distances).mean(axis=0)
+    return means
 
 
 def _symmetry_index(excursions: FloatArray, joints: IndexMap) -> FloatArray:
