@@ -44,7 +44,7 @@ def _transform(result: TransformResult, found: Verification, every_element: bool
     measured = [element for element in shown if element.median]
     if measured:
         steps = "".join(f"{_steps(horizon):>11}" for horizon in found.horizons)
-        lines.append(f"    {'median residual / spread':<34}{'before':>9}{steps}   worst")
+        lines.append(f"    {'median residual / spread':<40}{'before':>9}{steps}   worst")
         most = len(measured) if every_element else MOST_ELEMENTS
         lines += [_element(element) for element in measured[:most]]
         if len(measured) > most:
@@ -55,7 +55,7 @@ def _transform(result: TransformResult, found: Verification, every_element: bool
 def _element(element: ElementResult) -> str:
     before = "" if element.placed is None else f"{element.placed:.3g}"
     medians = "".join(f"{median:>11.3g}" for median in element.median)
-    return f"    {element.name[:23]:<24}{element.verdict:<10}{before:>9}{medians}{max(element.worst):>8.3g}"
+    return f"    {element.name[:29]:<30}{element.verdict:<10}{before:>9}{medians}{max(element.worst):>8.3g}"
 
 
 def _steps(horizon: int) -> str:
