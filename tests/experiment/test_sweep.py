@@ -54,8 +54,24 @@ def test_a_sweep_finishes_resumes_skips_and_reports_failures(tmp_path, tiny, fin
 
 def test_other_settings_in_the_same_place_are_refused(tmp_path, tiny):
     run.train(resolve("triangle", "ppo", tiny), tmp_path / "triangle" / "ppo" / "seed-0")
-    with pytest.raises(ValueError, match="other settings"):
+    with pytest.raises(ValueError, match="another gamma;"):
         sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"gamma": 0.5}), tmp_path)
+    with pytest.raises(ValueError, match="512 steps already"):
+        sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"steps": 256}), tmp_path)
+
+
+def test_more_steps_extend_the_runs_that_are_there(tmp_path, tiny, finished):
+    short, longer = (
+        plan(["triangle-rust"], ["asl"], range(1), tmp_path, tiny | {"steps": steps}) for steps in (256, 512)
+    )
+    for runs in (short, longer):
+        assert [outcome.state for outcome in sweep(runs, tmp_path)] == ["done"]
+        assert status.status(tmp_path)[0].total == runs[0].config.steps
+        assert [outcome.state for outcome in sweep(runs, tmp_path)] == ["skipped"]
+    for name in ("policy-last.safetensors", "progress.csv", "evaluations.csv", "symmetry.csv"):
+        assert (longer[0].directory / name).read_bytes() == (finished / name).read_bytes()
+    announced = json.loads((tmp_path / "sweep.json").read_text())
+    assert [entry["config"]["steps"] for entry in announced["runs"]] == [512]
 
 
 @pytest.mark.slow

@@ -30,9 +30,11 @@ def test_train_resume_status_evaluate(tmp_path, tiny):
     assert "triangle-rust psl seed 0: 256 of 256 steps" in output
     assert f"done: {directory}" in output
     assert f"done: {directory}" in _run("resume", directory)
+    extended = _run("resume", directory, "--steps", 512)
+    assert "triangle-rust psl seed 0: 512 of 512 steps" in extended
     (row,) = json.loads(_run("status", directory, "--json"))
-    assert (row["state"], row["steps"]) == ("done", 256)
-    assert "256 of 256" in _run("status", directory)
+    assert (row["state"], row["steps"]) == ("done", 512)
+    assert "512 of 512" in _run("status", directory)
     evaluated = json.loads(_run("evaluate", directory, "--episodes", 2, "--policy", "last", "--json"))
     assert [entry["episodes"] for entry in evaluated["goals"]] == [2]
     assert {entry["isometry"] for entry in evaluated["symmetry"]} == {"xz", "m60", "m120", "r120", "r240"}

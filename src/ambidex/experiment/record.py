@@ -85,6 +85,43 @@ def read_own_config(directory: Path) -> RunConfig:
     return config.model_copy(update={"scenario": str(directory / SCENARIO_COPY)})
 
 
+def require_same_run(directory: Path, config: RunConfig) -> None:
+    """Refuse a directory that holds another run; the number of steps may still be changed (`set_steps`)."""
+    ours, theirs = _settings(config), _settings(read_config(directory))
+    changed = [name for name in ours if ours[name] != theirs[name]]
+    if changed:
+        raise ValueError(
+            f"{directory} holds a run with another {', '.join(changed)}; choose another directory"
+        )
+    _require_reachable(directory, config.steps)
+
+
+def set_steps(directory: Path, steps: int) -> None:
+    """Let a run end after ``steps`` steps in all, whatever it was started with."""
+    _require_reachable(directory, steps)
+    about = read(directory)
+    config = parse(RunConfig, about["config"] | {"steps": steps})
+    if config != read_config(directory):
+        changed = {"config": config.model_dump(mode="json"), "status": "running"}
+        write_json(directory / "run.json", about | changed)
+
+
+def _require_reachable(directory: Path, steps: int) -> None:
+    """Steps come in whole iterations: any number that ends in the last one done, or later, can be had."""
+    about = read(directory)
+    settings = read_config(directory).hyperparameters
+    if steps <= about["steps"] - settings.n_steps * settings.num_envs:
+        raise ValueError(
+            f"{directory} has made {about['steps']:,} steps already and cannot end after {steps:,}; "
+            "ask for as many or more, or train in another directory"
+        )
+
+
+def _settings(config: RunConfig) -> dict[str, Any]:
+    """All values by name, save the steps."""
+    return config.model_dump(exclude={"steps", "hyperparameters"}) | config.hyperparameters.model_dump()
+
+
 @contextmanager
 def lock(directory: Path) -> Iterator[None]:
     """Hold a run directory; the system lets go of it when the process ends, however it ends."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from ambidex import symmetry
-from ambidex.experiment import build, record
+from ambidex.experiment import build, checkpoint, record
 from ambidex.experiment.config import RunConfig
 from ambidex.experiment.files import write_bytes
 from ambidex.experiment.progress import Reporter, Silent
@@ -38,28 +38,43 @@ def train(config: RunConfig, directory: Path, *, reporter: Reporter | None = Non
         _run(training, directory)
 
 
-def resume(directory: Path, *, reporter: Reporter | None = None) -> None:
-    """Continue a run to its end, to the bit as if it had never stopped; a run that is done stays as it is."""
-    if record.read(directory)["status"] == "done":
+def resume(directory: Path, *, steps: int | None = None, reporter: Reporter | None = None) -> None:
+    """Continue a run to its end, to the bit as if it had never stopped; a run that is done stays as it is.
+
+    :param steps: training steps in all, to the bit as if the run had been started with them; None: as started
+    :param reporter: told where the run stands
+    """
+    there = record.read_config(directory)
+    if record.read(directory)["status"] == "done" and steps in (None, there.steps):
         return
     description = directory / "symmetry.yaml"
     group = symmetry.load(description) if description.exists() else None
     with record.lock(directory):
+        _require_checkpoint(directory)
+        if steps is not None:
+            record.set_steps(directory, steps)
         _run(_prepare(record.read_own_config(directory), group, reporter), directory)
 
 
 def train_or_resume(config: RunConfig, directory: Path, *, reporter: Reporter | None = None) -> None:
-    """Bring a run to its end from wherever it stands; refuses a directory that holds another run."""
+    """Bring a run to its end from wherever it stands; refuses a directory that holds another run.
+
+    A run that differs only in its steps is extended.
+    """
     if not (directory / "run.json").exists():
         return train(config, directory, reporter=reporter)
-    there = record.read_config(directory)
-    if there != config:
-        ours, theirs = config.model_dump(), there.model_dump()
-        changed = [name for name in ours if ours[name] != theirs[name]]
+    record.require_same_run(directory, config)
+    return resume(directory, steps=config.steps, reporter=reporter)
+
+
+def _require_checkpoint(directory: Path) -> None:
+    """What a run has logged is not wiped out by starting it again from nothing."""
+    made = record.read(directory)["steps"]
+    if made > 0 and checkpoint.newest(directory / "checkpoints", lambda damage: None) is None:
         raise ValueError(
-            f"{directory} holds a run with another {', '.join(changed)}; choose another directory"
+            f"{directory} has made {made:,} steps, but has no whole checkpoint to go on from; "
+            "train the run again in another directory"
         )
-    return resume(directory, reporter=reporter)
 
 
 def _prepare(config: RunConfig, group: symmetry.SymmetryGroup | None, reporter: Reporter | None) -> Training:

@@ -90,12 +90,12 @@ def sweep(
 
 
 def _is_done(run: PlannedRun) -> bool:
-    """Whether this very run is done; another one in its place is an error."""
+    """Whether this very run is done, with all its steps; another one in its place is an error."""
     if not (run.directory / "run.json").exists():
         return False
-    if record.read_config(run.directory) != run.config:
-        raise ValueError(f"{run.directory} holds a run with other settings; choose another directory")
-    return bool(record.read(run.directory)["status"] == "done")
+    record.require_same_run(run.directory, run.config)
+    about = record.read(run.directory)
+    return bool(about["status"] == "done" and about["config"]["steps"] == run.config.steps)
 
 
 def _announce(runs: Sequence[PlannedRun], out: Path) -> None:

@@ -87,6 +87,8 @@ class Training:
                 if is_last or time.monotonic() - last_checkpoint >= self.config.checkpoint_seconds:
                     self._timed("logging", self._checkpoint)
                     last_checkpoint = time.monotonic()
+            if self.best is None:
+                self._evaluate()  # not in the checkpoint: a run that is extended would not have had it
             self._write_policy("last")
             self.say("done")
         finally:
@@ -108,8 +110,7 @@ class Training:
         self._timed("update", self.model.train)
         self.iteration += 1
         self._timed("logging", self._log)
-        is_due = self.iteration % self.config.evaluation_every == 0
-        if is_due or (self.best is None and self.steps >= self.config.steps):
+        if self.iteration % self.config.evaluation_every == 0:
             self._timed("evaluation", self._evaluate)
         self.metrics.add("timings.csv", [[self.iteration, *(round(s, 6) for s in self.seconds.values())]])
         self.seconds = dict.fromkeys(self.seconds, 0.0)

@@ -68,16 +68,21 @@ def train(
 
 
 @app.command()
-def resume(directory: RunDirectory) -> None:
-    """Continue a run that was stopped, to the bit as if it had not been.
+def resume(
+    directory: RunDirectory,
+    steps: Annotated[int | None, typer.Option(help="Training steps in all; as started by default.")] = None,
+) -> None:
+    """Continue a run that was stopped, or extend one that is done, to the bit as if it had never ended.
 
-    Example: ambidex resume runs/limping
+    Example: ambidex resume runs/limping --steps 2000000
     """
     _use_one_thread()
     from ambidex.experiment import record, run
 
     chosen = record.read_config(directory)
-    _attend(chosen, directory, lambda reporter: run.resume(directory, reporter=reporter))
+    if steps is not None:
+        chosen = chosen.model_copy(update={"steps": steps})
+    _attend(chosen, directory, lambda reporter: run.resume(directory, steps=steps, reporter=reporter))
 
 
 def _use_one_thread() -> None:
@@ -150,6 +155,8 @@ def sweep(
     jobs: Annotated[int | None, typer.Option(help="Runs at once; one per core by default.")] = None,
 ) -> None:
     """Train a grid of runs; the same command again skips what is done and resumes what is not.
+
+    With more --steps it extends the runs that are there.
 
     Example: ambidex sweep --scenarios A1.1 A2.1 --methods ppo asl --seeds 12 --out runs
     """
