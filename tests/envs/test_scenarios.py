@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import ambidex.symmetry
@@ -80,6 +81,74 @@ def test_perturbations_are_those_of_the_papers_tables(name):
     assert list(scenarios.get(name).perturbations) == expected_perturbations(name)
 
 
+# Of the reversed scenarios, by hand: sign * gain of the source / gain of the target, joint by joint.
+REVERSED_MAPS = {
+    "A2.1-reversed": {
+        "xz": [-0.5556, 0.5200, -0.8261, 0.8095, -1.2105, 1.2353, -1.8000, 1.9231],
+        "r90": [0.5556, 0.5200, 1.1739, -1.1905, 1.2105, 1.2353, 1.2667, -1.3077],
+    },
+    "A3.1-reversed": {
+        "xz": [-0.2941, 0.2000, -0.6923, 0.6364, -1.4444, 1.5714, -3.4000, 5.0000],
+        "r90": [0.2941, 0.2000, 1.3077, -1.3636, 1.4444, 1.5714, 1.8000, -2.3333],
+    },
+}
+# In N m, at an action of 0.4: the gain times 0.4 of the largest torque, 250.
+REVERSED_TORQUES = {
+    "A2.1-reversed": [135, 125, 115, 105, 95, 85, 75, 65],
+    "A3.1-reversed": [170, 150, 130, 110, 90, 70, 50, 30],
+}
+
+
+@pytest.mark.parametrize("name", REVERSED_MAPS)
+def test_a_reversed_scenario_turns_the_order_of_the_multipliers_and_nothing_else(name):
+    original, turned = scenarios.get(name.removesuffix("-reversed")), scenarios.get(name)
+    (ascending,), (descending,) = original.perturbations, turned.perturbations
+    assert descending.multipliers == ascending.multipliers[::-1]
+    own = {"name", "description", "perturbations"}
+    assert turned.model_dump(exclude=own) == original.model_dump(exclude=own)
+
+
+@pytest.mark.parametrize("name", REVERSED_MAPS)
+def test_a_reversed_motor_gets_the_torque_of_its_multiplier_and_has_the_true_maps(name):
+    from ambidex.envs.ant_mujoco import AntMujocoEnv
+
+    env = AntMujocoEnv(name)
+    env.reset(seed=0)
+    env.step(np.full(8, 0.4, np.float32))
+    np.testing.assert_allclose(env.simulator.data.ctrl, REVERSED_TORQUES[name], rtol=1e-6)
+    env.step(env.action_space.high)
+    np.testing.assert_allclose(env.simulator.data.ctrl, [250] * 8, rtol=1e-6)
+    np.testing.assert_allclose(env.action_space.high, [100 / torque for torque in REVERSED_TORQUES[name]])
+    maps = env.true_action_maps()
+    for transform, expected in REVERSED_MAPS[name].items():
+        multipliers, biases = maps[transform]
+        np.testing.assert_allclose(multipliers, expected, atol=5e-5)
+        assert not biases.any()
+
+
+@pytest.mark.parametrize("name", REVERSED_MAPS)
+def test_on_pybullet_a_reversed_motor_gets_the_same(name, monkeypatch):
+    import pybullet
+
+    from ambidex.envs.ant_bullet import JOINT_LINKS, AntBulletEnv
+
+    env = AntBulletEnv(name)
+    env.reset(seed=0)
+    driven = []
+    real = pybullet.setJointMotorControlArray
+
+    def record(body, joints, mode, forces, **options):
+        driven.append((joints, mode, list(forces)))
+        real(body, joints, mode, forces=forces, **options)
+
+    monkeypatch.setattr(pybullet, "setJointMotorControlArray", record)
+    env.step(np.full(8, 0.4, np.float32))
+    ((joints, mode, forces),) = driven
+    assert (joints, mode) == (JOINT_LINKS, pybullet.TORQUE_CONTROL)
+    np.testing.assert_allclose(forces, REVERSED_TORQUES[name], rtol=1e-6)
+    env.close()
+
+
 @pytest.mark.parametrize("name", scenarios.names())
 def test_every_scenario_has_words_and_a_symmetry_that_loads(name):
     scenario = scenarios.get(name)
@@ -124,6 +193,8 @@ def test_a_user_writes_a_scenario_in_a_few_lines(tmp_path):
         (MINE.replace("kind: wear", "kind: tear"), r"perturbations.0: .*no perturbation of kind 'tear'"),
         (MINE + MINE.replace("limping", "other"), r"expected one scenario, found 2: limping, other"),
         ("- 1\n", "maps each scenario's name to its fields"),
+        ("", "maps each scenario's name to its fields"),
+        ("limping: {env: [\n", r"mine.yaml is not YAML: .*line"),
     ],
 )
 def test_a_wrong_file_is_refused_with_the_place(tmp_path, text, message):

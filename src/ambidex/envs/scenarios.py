@@ -58,8 +58,8 @@ def get(name: str) -> Scenario:
         return _catalog()[name]
     except KeyError:
         close = difflib.get_close_matches(name, _catalog(), n=1, cutoff=0.3)
-        hint = f"did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"no scenario is called {name!r}; {hint} `ambidex scenarios` lists them") from None
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"no scenario is called {name!r}; {hint}`ambidex scenarios` lists them") from None
 
 
 def read(text: str, source: str) -> dict[str, Scenario]:
@@ -67,8 +67,11 @@ def read(text: str, source: str) -> dict[str, Scenario]:
 
     :param source: what errors call the text, such as the file's name
     """
-    # The C loader keeps `ambidex scenarios` quick; the two read the same.
-    entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    try:
+        # The C loader keeps `ambidex scenarios` quick; the two read the same.
+        entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(entries, dict) or not all(isinstance(fields, dict) for fields in entries.values()):
         raise ValueError(f"{source}: a scenario file maps each scenario's name to its fields")
     return {str(name): _scenario(str(name), fields, source) for name, fields in entries.items()}
