@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from ambidex import symmetry
-from ambidex.experiment import checkpoint, evaluate, record, run
+from ambidex.experiment import build, checkpoint, evaluate, record, run, stored
 from ambidex.experiment.files import read_arrays
 from ambidex.experiment.measure import value_distances
 from ambidex.experiment.metrics import COLUMNS
@@ -256,6 +256,40 @@ def test_a_scenario_of_ones_own_is_kept_with_the_run(tmp_path, tiny):
     assert row["episodes"] == 2
     truth = json.loads((tmp_path / "run" / "truth.json").read_text())
     assert truth["b"]["multipliers"] == [-0.25, -1, -4]
+
+
+def test_the_truth_of_a_robot_that_ages_is_that_of_the_end(tmp_path, tiny):
+    file = tmp_path / "worn.yaml"
+    file.write_text(
+        "worn: {env: ambidex/Triangle-v0, symmetry: triangle, description: Limb 2 wears out.,\n"
+        "  perturbations: [{kind: wear, actuators: [2], schedule: [[0, 1.0], [512, 0.5]]}]}\n"
+    )
+    directory = tmp_path / "run"
+    run.train(resolve(str(file), "ppo", tiny | {"steps": 256}), directory)  # half of its wear: 0.75
+    truth = json.loads((directory / "truth.json").read_text())
+    assert truth["b"]["multipliers"] == pytest.approx([-0.75, -1, -1 / 0.75])
+    assert stored.load(directory).env.unwrapped.training_steps == 256
+    run.resume(directory, steps=512)
+    truth = json.loads((directory / "truth.json").read_text())
+    assert truth["b"]["multipliers"] == pytest.approx([-0.5, -1, -2])
+
+
+def test_robots_that_are_stepped_together_age_each_by_its_own_steps(tiny):
+    assert build.robot_age(resolve("A2.1", "ppo", {"num_envs": 4}), 400) == 100
+    assert build.robot_age(resolve("triangle", "ppo", {"num_envs": 4}), 400) == 400
+    training = Training(resolve("triangle", "ppo", tiny), symmetry.load("triangle"), _Listener())
+    training._roll_out()
+    assert training.env.training_steps == build.robot_age(training.config, training.steps)
+
+
+def test_the_fits_update_weight_is_that_of_a_sure_update(tiny):
+    for fit, own in (("pairwise", 0.05), ("calibrated", 0.2)):
+        group = symmetry.load("triangle")
+        for given, expected in ((None, own), (0.4, 0.4)):
+            config = resolve("triangle-rust", "asl", tiny | {"fit": fit, "update_weight": given})
+            weigh = Training(config, group, _Listener()).model.loss.fit.update_weight
+            assert weigh(0.0) == pytest.approx(expected)
+            assert weigh(0.5) == pytest.approx(expected * 0.01 / (0.01 + 0.5**4))
 
 
 def test_reflections_and_rotations_have_their_own_dead_zone(tiny):

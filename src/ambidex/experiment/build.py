@@ -15,6 +15,7 @@ from ambidex.symmetry import SymmetryGroup
 
 if TYPE_CHECKING:
     from ambidex.learn import SymmetricPPO
+    from ambidex.learn.pairwise import Weight
 
 EVALUATION_SEED_OFFSET = 1_000_000
 _TRIANGLE = "ambidex/Triangle-v0"
@@ -45,6 +46,14 @@ def evaluation_environment(config: RunConfig, **options: Any) -> gym.Env:
     if config.scenario is not None:
         options["evaluation"] = True
     return _make(config, **options)
+
+
+def robot_age(config: RunConfig, steps: int) -> int:
+    """The training steps in the life of a robot after ``steps`` of a run.
+
+    Robots that are stepped together age each by its own steps; the triangles share one life.
+    """
+    return steps if _environment_id(config) == _TRIANGLE else steps // config.hyperparameters.num_envs
 
 
 def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> SymmetricPPO:
@@ -151,8 +160,17 @@ def _fit(config: RunConfig, space: gym.Space[Any]) -> Any:
     if h.form is None:
         return None
     if h.fit == "pairwise":
-        return PairwiseFit(form=h.form)
+        return PairwiseFit(form=h.form, update_weight=_scaled(PairwiseFit.update_weight, h.update_weight))
     box = None
     if isinstance(space, gym.spaces.Box):
         box = tuple(map(float, space.low)), tuple(map(float, space.high))
-    return CalibratedFit(offsets=h.form == "mx+b", bounds=box)
+    weigh = _scaled(CalibratedFit.update_weight, h.update_weight)
+    return CalibratedFit(offsets=h.form == "mx+b", bounds=box, update_weight=weigh)
+
+
+def _scaled(penalty: Weight, largest: float | None) -> Weight:
+    """A fit's own H_U, or the same with another value at 0."""
+    if largest is None:
+        return penalty
+    factor = largest / penalty(0.0)
+    return lambda error: factor * penalty(error)

@@ -54,6 +54,9 @@ class Hyperparameters(_Strict):
     fit: Literal["pairwise", "calibrated"] = Field(
         default="pairwise", description="the paper's fit, or one scale and offset per actuator (ASL)"
     )
+    update_weight: float | None = Field(
+        default=None, gt=0, le=1, description="w_U of a sure update of the fit (ASL); null: the fit's own"
+    )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
     fast: bool | None = Field(default=None, description="the hand-written update; null: where it applies")
 

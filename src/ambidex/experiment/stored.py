@@ -49,5 +49,5 @@ def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPo
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
     if hasattr(env.unwrapped, "training_steps"):
-        env.unwrapped.training_steps = record.read(directory)["steps"]
+        env.unwrapped.training_steps = build.robot_age(config, record.read(directory)["steps"])
     return StoredPolicy(config, policy, env)

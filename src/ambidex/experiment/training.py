@@ -76,10 +76,10 @@ class Training:
     def run(self, directory: Path) -> None:
         """From the last checkpoint in ``directory``, or from the start, to the end."""
         self.directory = directory
-        self._write_truth()
         self.metrics = self._restore()
         try:
             self.say("running")
+            self._write_truth()
             last_checkpoint = time.monotonic()
             while self.steps < self.config.steps:
                 self._iterate()
@@ -90,6 +90,7 @@ class Training:
             if self.best is None:
                 self._evaluate()  # not in the checkpoint: a run that is extended would not have had it
             self._write_policy("last")
+            self._write_truth()
             self.say("done")
         finally:
             self.metrics.close()
@@ -175,7 +176,7 @@ class Training:
     def _tell_age(self) -> None:
         """Where a robot changes over its training life, evaluate it as old as it is."""
         if hasattr(self.evaluation_env.unwrapped, "training_steps"):
-            self.evaluation_env.unwrapped.training_steps = self.env.get_attr("training_steps")[0]
+            self.evaluation_env.unwrapped.training_steps = build.robot_age(self.config, self.steps)
 
     def _checkpoint(self) -> None:
         arrays, state = snapshot.capture(self.model)
@@ -201,9 +202,10 @@ class Training:
         write_arrays(self.directory / f"policy-{which}.safetensors", snapshot.policy_arrays(self.model))
 
     def _write_truth(self) -> None:
-        """The true action maps, where the environment knows its own imperfection."""
-        true_action_maps = getattr(self.evaluation_env.unwrapped, "true_action_maps", None)
-        truth = true_action_maps() if true_action_maps is not None else None
+        """The true action maps of the robot at its present age, where it knows its own imperfection."""
+        if not self.env.has_attr("true_action_maps"):
+            return
+        truth = self.env.get_attr("true_action_maps")[0]()
         if truth is not None:
             maps = {
                 name: {"multipliers": list(map(float, multipliers)), "biases": list(map(float, biases))}
