@@ -15,7 +15,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import ambidex.envs
-from ambidex.envs.perturbations import SuddenChange, Wear
+from ambidex.envs import scenarios
+from ambidex.envs.perturbations import FootMasses, SuddenChange, Tilt, Wear
 from ambidex.envs.scenarios import Scenario
 from ambidex.envs.triangle import TriangleEnv, TriangleVecEnv
 from ambidex.envs.triangle_perturbations import FrictionRegion, Load, Rust
@@ -195,6 +196,15 @@ def test_a_perturbation_of_the_triangle_is_refused_by_the_ant() -> None:
 
     with pytest.raises(ValueError, match="triangle robot"):
         conditions_at([Load(torques=(1, 0, 0))], 0, actuators=8)
+
+
+def test_scenarios_and_perturbations_of_the_ant_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"'A4.1' is one of ambidex/Ant-v0, not of a triangle robot"):
+        TriangleEnv(scenario="A4.1")
+    ideal = scenarios.get("triangle")
+    for perturbation in (FootMasses(masses=(40, None, None, None)), Tilt(degrees=5, goal=0)):
+        with pytest.raises(ValueError, match="of the ant only"):
+            TriangleVecEnv(2, scenario=ideal.model_copy(update={"perturbations": (perturbation,)}))
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ from ambidex.symmetry import load
 Observation = npt.NDArray[np.float32]
 State = dict[str, npt.NDArray[Any]]
 
+TRIANGLE_ID = "ambidex/Triangle-v0"
 EVALUATION_EPISODES = 16
 
 
@@ -43,6 +44,11 @@ class _Robots:
 
     def __init__(self, count: int, scenario: str | Scenario) -> None:
         self.scenario = scenarios.get(scenario) if isinstance(scenario, str) else scenario
+        if self.scenario.env != TRIANGLE_ID:
+            raise ValueError(
+                f"scenario {self.scenario.name!r} is one of {self.scenario.env}, "
+                f"not of a triangle robot ({TRIANGLE_ID})"
+            )
         limits = self._conditions_at(0).action_limits.astype(np.float32)
         self.action_space = spaces.Box(-limits, limits, dtype=np.float32)
         self.observation_space = spaces.Box(
@@ -59,6 +65,10 @@ class _Robots:
         conditions = TriangleConditions(gains=np.ones(LIMBS), ranges=np.ones(LIMBS))
         for perturbation in self.scenario.perturbations:
             perturbation.apply(conditions, step)
+        if conditions.tilt is not None or any(mass is not None for mass in conditions.foot_masses):
+            raise ValueError(
+                f"scenario {self.scenario.name!r}: foot_masses and tilt are perturbations of the ant only"
+            )
         return conditions
 
     @property
