@@ -81,6 +81,30 @@ def test_a_perturbed_robot_is_imperfect_and_its_tables_are_not_blamed(scenario: 
     env.close()
 
 
+@pytest.mark.parametrize("env_id", [pytest.param(ANTS[0], marks=pytest.mark.slow), ANTS[1]])
+def test_a_slope_along_x_leaves_the_xz_plane_and_breaks_every_other_symmetry(env_id: str) -> None:
+    """In one step its push is at the threshold; in ten steps it has added up."""
+    env = gymnasium.make(env_id, scenario="A6.1")
+    found = verify(GROUP, env)
+    expected = {name: "holds" if name == "xz" else "imperfect" for name in GROUP.names}
+    assert {result.transform: result.verdict for result in found.transforms} == expected
+    for result in found.transforms:
+        assert {cause.side for cause in result.causes} <= {"robot"}
+        assert all(set(cause.elements) <= {3, 4} for cause in result.causes)  # vx and vy
+    env.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("env_id", ANTS)
+def test_no_symmetry_survives_two_neighbouring_heavy_feet(env_id: str) -> None:
+    """Feet of 40, 20, 13.5 and 13.5 kg: every transform brings some foot to one of another mass."""
+    env = gymnasium.make(env_id, scenario="A4.1")
+    found = verify(GROUP, env, states=48, horizons=(1,))
+    assert {result.verdict for result in found.transforms} == {"imperfect"}
+    assert {cause.side for result in found.transforms for cause in result.causes} == {"robot"}
+    env.close()
+
+
 def test_a_wrong_table_is_found_on_a_robot_with_a_heavy_foot_too() -> None:
     env = gymnasium.make("ambidex/AntMujoco-v0", scenario="A4.1")
     wrong = with_action(GROUP["xz"], flipped(GROUP["xz"].action_map, 2))

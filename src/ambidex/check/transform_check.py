@@ -11,6 +11,7 @@ import numpy as np
 from ambidex.check.blame import better_readings, better_table
 from ambidex.check.measure import Bench, Branches
 from ambidex.check.scores import (
+    DRIFT_THRESHOLD,
     PLACED_THRESHOLD,
     STEP_THRESHOLD,
     Part,
@@ -74,6 +75,10 @@ class TransformCheck:
         step_residuals = self._added_by_step(parts, final)
         step = scores(step_residuals, self.spread)
         is_imperfect = differs(step_residuals, self.spread)
+        is_drifting = np.zeros_like(is_imperfect)
+        drift = self._drift(parts, final, max(horizons))
+        if not is_imperfect.any():
+            is_drifting = drift > DRIFT_THRESHOLD
         still_placed = scores(apply(parts, self.base.placed) - final.placed, self.spread)
         unexplained = still_placed > np.concatenate([_largest_inexactness(part) for part in parts])
         is_inexact = (still_placed > PLACED_THRESHOLD) & ~unexplained
@@ -86,9 +91,11 @@ class TransformCheck:
             causes.append(_inexact(np.flatnonzero(is_inexact), still_placed, names))
         if (is_uneven := is_imperfect & ~is_inexact & ~unexplained).any():
             causes.append(_imperfect(is_uneven, step, names))
+        if (is_pushed := is_drifting & ~is_inexact & ~unexplained).any():
+            causes.append(_drifting(is_pushed, drift, max(horizons), names))
         wrong = {(repair.side, element) for repair in repairs for element in repair.changed}
         elements = self._elements(
-            image, placed, is_imperfect | is_inexact, unexplained, wrong, horizons, names
+            image, placed, is_imperfect | is_drifting | is_inexact, unexplained, wrong, horizons, names
         )
         outcome = self._outcome(image, final, horizons)
         if not causes and any(result.verdict == "imperfect" for result in outcome):
@@ -125,6 +132,12 @@ class TransformCheck:
         count = len(image.placed)
         before = apply(parts, self.base.placed[:count]) - image.placed
         return apply(parts, self.base.observations[:count, 0]) - image.observations[:, 0] - before
+
+    def _drift(self, parts: list[Part], image: Branches, horizon: int) -> FloatArray:
+        """The median residual after so many steps, over the spread."""
+        last = horizon - 1
+        residuals = apply(parts, self.base.observations[:, last]) - image.observations[:, last]
+        return median_and_worst(residuals, self.spread)[0]
 
     def _repairs(self, parts: list[Part], action_map: LinearMap) -> list[Repair]:
         pairs = [(given.side, given.map, part.map) for given, part in zip(self.given, parts, strict=True)]
@@ -196,10 +209,6 @@ class TransformCheck:
         return found
 
 
-def _broken(result: ElementResult) -> ElementResult:
-    return replace(result, verdict="broken")
-
-
 def _over_horizons(
     residuals: FloatArray, spread: FloatArray, horizons: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
@@ -234,8 +243,23 @@ def _unexplained(elements: Any, names: Names) -> Cause:
     return Cause("observation", message, elements=tuple(map(int, elements)))
 
 
+def _drifting(is_drifting: Any, drift: FloatArray, steps: int, names: Names) -> Cause:
+    order = _strongest_first(is_drifting, drift)
+    listed = _listed([names.observations[i] for i in order])
+    message = (
+        f"The tables are not to blame: one step shows nothing, but after {steps} steps {listed} "
+        f"differ{'' if len(order) > 1 else 's'} by up to {np.nanmax(drift):.2f} of the spread in most "
+        "states. The robot, or the ground under it, is not symmetric."
+    )
+    return Cause("robot", message, elements=tuple(order))
+
+
+def _strongest_first(chosen: Any, values: FloatArray) -> list[int]:
+    return [int(i) for i in np.argsort(-np.nan_to_num(values)) if chosen[i]]
+
+
 def _imperfect(is_imperfect: Any, step: FloatArray, names: Names) -> Cause:
-    order = [int(i) for i in np.argsort(-np.nan_to_num(step)) if is_imperfect[i]]
+    order = _strongest_first(is_imperfect, step)
     listed = _listed([names.observations[i] for i in order])
     message = (
         f"The tables are not to blame: after one step {listed} differ{'' if len(order) > 1 else 's'} by up "
