@@ -83,6 +83,27 @@ def test_a_fit_beside_the_truth(tmp_path: Path, write_run: WriteRun) -> None:
     assert [one.truth for one in fit.maps[3].multipliers] == pytest.approx([1 / 3, 2, 1.5])
 
 
+def test_pairs_that_were_not_known_at_every_step_meet_where_all_were() -> None:
+    targets = {
+        "0->1": Curve(np.array([1.0, 2.0, 3.0]), np.array([[5.0, 2.5, 2.0]])),
+        "0->2": Curve(np.array([2.0, 3.0]), np.array([[4.0, 3.0]])),
+    }
+    error = target_error(targets, {"0->1": 2.0, "0->2": 3.0})
+    assert error is not None
+    assert (error.steps.tolist(), error.seeds.tolist()) == ([2, 3], [[0.75, 0]])
+    assert target_error(targets, {}) is None
+
+
+def test_a_robot_without_pairs_shows_the_offsets_of_its_single_actuators(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    metrics = {("target_b", "", "0->0"): {10: 0.5}, ("map_m", "a", "0"): {10: -1.0}}
+    fit = fit_of(load_runs([write_run(tmp_path / "run", metrics=metrics)]).runs)
+    assert fit is not None
+    assert (fit.targets, fit.pairs, fit.error, fit.final_error) == ({}, [], None, None)
+    assert fit.biases["0->0"].seeds.tolist() == [[0.5]]
+
+
 def test_without_truth_there_are_ratios_and_no_error(tmp_path: Path, write_run: WriteRun) -> None:
     metrics = fitted_metrics((1.0, 2.0, 3.0), [10])
     fit = fit_of(load_runs([write_run(tmp_path / "run", metrics=metrics)]).runs)

@@ -149,6 +149,22 @@ def test_a_page_before_the_first_evaluation(tmp_path: Path, write_run: WriteRun)
     assert "seed 0: running at 64 of 1,000 steps" in page.text
 
 
+def test_a_scenario_of_ones_own_is_described_by_the_runs_copy(tmp_path: Path, write_run: WriteRun) -> None:
+    run = write_run(tmp_path / "run", scenario="/gone/limping.yaml", returns={100: [1.0]})
+    (run / "scenario.yaml").write_text(
+        "limping: {env: ambidex/Ant-v0, symmetry: ant, description: A left foot drags.}\n"
+    )
+    text = " ".join(Page(write_page([tmp_path], tmp_path / "page.html").read_text()).text.split())
+    assert "ASL on limping" in text and "A left foot drags." in text
+
+
+def test_a_fit_without_pairs_can_be_shown(tmp_path: Path, write_run: WriteRun) -> None:
+    metrics = {("target_b", "", "0->0"): {10: 0.5}, ("map_m", "a", "0"): {10: -1.0}}
+    write_run(tmp_path / "run", returns={100: [1.0]}, metrics=metrics)
+    page = Page(write_page([tmp_path], tmp_path / "page.html").read_text())
+    assert page.plots == ["triangle-rust-return", "triangle-rust-biases-asl"]
+
+
 def test_names_are_escaped(tmp_path: Path, write_run: WriteRun) -> None:
     hostile = "<script>alert(1)</script>"
     write_run(tmp_path / "run", scenario=None, config={"env": hostile}, returns={100: [1.0]})

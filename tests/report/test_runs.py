@@ -80,6 +80,7 @@ def test_empty_and_infinite_values_are_no_points(tmp_path: Path, write_run: Writ
         ("{", "cannot be read"),
         ('{"format": 7, "config": {}}', "format 7"),
         ('{"format": 1, "config": {"scenario": "A1.1"}}', "does not name"),
+        ("[1, 2]", "not the record of a run"),
     ],
 )
 def test_an_unreadable_run_is_listed_and_the_others_read(
@@ -97,6 +98,34 @@ def test_a_missing_column_is_named(tmp_path: Path, write_run: WriteRun) -> None:
     (run / "evaluations.csv").write_text("iteration,steps\n1,2\n")
     with pytest.raises(ValueError, match="lacks the column 'episode'"):
         load_runs([run])
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"a": {"multipliers": [1]}}', '{"a": [1, 2]}'])
+def test_a_damaged_truth_is_named(tmp_path: Path, write_run: WriteRun, content: str) -> None:
+    run = write_run(tmp_path / "run")
+    (run / "truth.json").write_text(content)
+    with pytest.raises(ValueError, match=r"truth\.json does not map transforms"):
+        load_runs([run])
+
+
+def test_empty_files_are_a_run_without_numbers(tmp_path: Path, write_run: WriteRun) -> None:
+    run = write_run(tmp_path / "läufe" / "ein lauf")
+    for name in ("evaluations.csv", "symmetry.csv"):
+        (run / name).write_text("")
+    (found,) = load_runs([tmp_path]).runs
+    assert (found.returns, found.metrics) == (None, {})
+
+
+def test_a_scenario_file_goes_by_its_name_wherever_it_lay(tmp_path: Path, write_run: WriteRun) -> None:
+    for seed, place in enumerate(("/somewhere/limping.yaml", "limping.yaml")):
+        write_run(tmp_path / str(seed), scenario=place, seed=seed)
+    assert {run.scenario for run in load_runs([tmp_path]).runs} == {"limping"}
+
+
+@pytest.mark.parametrize("content", ["[1]", '{"runs": [1]}', '{"runs": [{"config": {}}]}'])
+def test_a_damaged_grid_announces_nothing(study: Path, content: str) -> None:
+    (study / "sweep.json").write_text(content)
+    assert load_runs([study]).planned == set()
 
 
 def test_a_gymnasium_id_stands_for_a_scenario(tmp_path: Path, write_run: WriteRun) -> None:

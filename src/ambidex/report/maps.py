@@ -81,9 +81,9 @@ class Fit:
 def fit_of(runs: Sequence[Run]) -> Fit | None:
     """What the runs of one method learned, or None where they fitted nothing."""
     targets = {element: curve for (_, element), curve in metric_curves(runs, "target_m").items()}
-    if not targets:
-        return None
     biases = {element: curve for (_, element), curve in metric_curves(runs, "target_b").items()}
+    if not targets and not biases:
+        return None
     indices = _indices(runs[0].group)
     true_maps = runs[0].truth or {}
     true_pairs = pair_multipliers(indices, {name: m for name, (m, _) in true_maps.items()})
@@ -105,11 +105,13 @@ def fit_of(runs: Sequence[Run]) -> Fit | None:
 
 def target_error(targets: Mapping[str, Curve], truth: Mapping[str, float]) -> Curve | None:
     """The mean over the pairs of |m - true m|, seed by seed (fig:res_target1); None without truth."""
-    known = [pair for pair in targets if pair in truth]
-    if not known:
-        return None
-    errors = [np.abs(targets[pair].seeds - truth[pair]) for pair in known]
-    return Curve(targets[known[0]].steps, np.mean(errors, axis=0))
+    return average(
+        [
+            Curve(curve.steps, np.abs(curve.seeds - truth[pair]))
+            for pair, curve in targets.items()
+            if pair in truth
+        ]
+    )
 
 
 def pair_multipliers(indices: Mapping[str, Array], multipliers: Mapping[str, Array]) -> dict[str, float]:

@@ -6,6 +6,7 @@ from importlib import resources
 from typing import Any
 
 from ambidex.envs import scenarios
+from ambidex.experiment.record import SCENARIO_COPY
 from ambidex.report import paper
 from ambidex.report.cards import cards
 from ambidex.report.charts import Chart, charts
@@ -80,7 +81,7 @@ def _section(scenario: ScenarioSummary, seed: int) -> dict[str, Any]:
     return {
         "name": scenario.name,
         "anchor": anchor,
-        "description": _description(scenario.name),
+        "description": _description(scenario),
         "methods": [_method_line(method) for method in scenario.methods],
         "returns": drawn.get("return"),
         "results": results_table(scenario),
@@ -102,9 +103,12 @@ def _figure(chart: Chart, anchor: str) -> dict[str, str]:
     }
 
 
-def _description(name: str) -> str:
+def _description(scenario: ScenarioSummary) -> str:
+    """Of one of the package's scenarios, or of a user's file, which every run keeps a copy of."""
+    copies = [run.directory / SCENARIO_COPY for method in scenario.methods for run in method.runs]
+    sources = [str(path) for path in copies if path.is_file()] or [scenario.name]
     try:
-        return scenarios.get(name).description
+        return scenarios.get(sources[0]).description
     except (ValueError, OSError):
         return ""
 

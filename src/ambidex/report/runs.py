@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ambidex.experiment import record
+from ambidex.experiment.metrics import read_columns
 from ambidex.report.statistics import Array
 from ambidex.symmetry import SymmetryGroup, load
 
@@ -132,20 +132,26 @@ def _planned(path: Path) -> set[tuple[str, str, int]]:
     """The grid that a sweep announced; empty where there is none."""
     try:
         configs = [run["config"] for run in json.loads(path.read_text(encoding="utf-8"))["runs"]]
-    except (OSError, ValueError, KeyError):
+        return {(_robot(config), config["method"], config["seed"]) for config in configs}
+    except (OSError, ValueError, KeyError, TypeError):
         return set()
-    return {(config["scenario"] or config["env"], config["method"], config["seed"]) for config in configs}
+
+
+def _robot(config: Mapping[str, Any]) -> str:
+    """The scenario, or the Gymnasium id where there is none; a scenario's file by its name alone."""
+    name = str(config.get("scenario") or config.get("env") or "")
+    return Path(name).stem if name.endswith((".yaml", ".yml")) else name
 
 
 def _read_run(directory: Path) -> Run:
     about = record.read(directory)
     config = about.get("config") or {}
-    scenario = config.get("scenario") or config.get("env")
+    scenario = _robot(config)
     if not scenario or not config.get("method") or not isinstance(config.get("seed"), int):
         raise ValueError(f"{directory}/run.json does not name its scenario, method and seed")
     return Run(
         directory=directory,
-        scenario=str(scenario),
+        scenario=scenario,
         method=str(config["method"]),
         seed=config["seed"],
         status=str(about.get("status", "running")),
@@ -162,7 +168,7 @@ def _read_run(directory: Path) -> Run:
 
 def _read_returns(path: Path) -> Series | None:
     episodes: dict[int, dict[int, float]] = {}
-    for step, episode, value in _rows(path, ("steps", "episode", "return")):
+    for step, episode, value in read_columns(path, "steps", "episode", "return"):
         episodes.setdefault(int(step), {})[int(episode)] = float(value)
     if not episodes:
         return None
@@ -174,9 +180,8 @@ def _read_returns(path: Path) -> Series | None:
 
 def _read_metrics(path: Path) -> dict[MetricKey, Series]:
     points: dict[MetricKey, dict[float, float]] = {}
-    for steps, metric, transform, element, value in _rows(
-        path, ("steps", "metric", "transform", "element", "value")
-    ):
+    rows = read_columns(path, "steps", "metric", "transform", "element", "value")
+    for steps, metric, transform, element, value in rows:
         if value and math.isfinite(float(value)):
             points.setdefault((metric, transform, element), {})[float(steps)] = float(value)
     return {
@@ -185,34 +190,17 @@ def _read_metrics(path: Path) -> dict[MetricKey, Series]:
     }
 
 
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """The columns of a CSV file's whole lines; a last line without its end was being written."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError:
-        return
-    lines = csv.reader(text[: text.rfind("\n") + 1].splitlines())
-    header = next(lines, [])
-    missing = [column for column in columns if column not in header]
-    if missing:
-        if header:
-            raise ValueError(f"{path} lacks the column {missing[0]!r}")
-        return
-    places = [header.index(column) for column in columns]
-    for line in lines:
-        if len(line) == len(header):
-            yield tuple(line[place] for place in places)
-
-
 def _read_truth(path: Path) -> dict[str, tuple[Array, Array]] | None:
     try:
         maps = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            name: (np.asarray(map_["multipliers"], float), np.asarray(map_["biases"], float))
+            for name, map_ in maps.items()
+        } or None
     except OSError:
         return None
-    return {
-        name: (np.asarray(map_["multipliers"], float), np.asarray(map_["biases"], float))
-        for name, map_ in maps.items()
-    } or None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ValueError(f"{path} does not map transforms to their multipliers and biases") from None
 
 
 def _read_group(path: Path) -> SymmetryGroup | None:
