@@ -49,6 +49,32 @@ def test_what_a_sweep_has_not_started_is_waiting(finished, tmp_path):
     assert [entry.as_json()["state"] for entry in status(tmp_path)] == ["done", "waiting"]
 
 
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("run.json", "{", "run.json cannot be read"),
+        ("run.json", "[1]", "is not the record of a run"),
+        ("run.json", '{"format": 1}', "has no 'config'"),
+        ("progress.csv", "iteration,steps\n1,128\n", "lacks the column 'episode_return'"),
+    ],
+)
+def test_a_damaged_run_is_shown_with_the_reason_beside_the_others(finished, tmp_path, file, content, reason):
+    for name in ("damaged", "whole"):
+        shutil.copytree(finished, tmp_path / name)
+    (tmp_path / "damaged" / file).write_text(content)
+    damaged, whole = status(tmp_path)
+    assert (damaged.state, whole.state) == ("unreadable", "done")
+    assert reason in damaged.message
+
+
+def test_a_run_without_any_rows_yet(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    for name in ("progress.csv", "timings.csv"):
+        (tmp_path / "run" / name).write_text("")
+    (row,) = status(tmp_path)
+    assert (row.state, row.steps, row.episode_return, row.speed) == ("done", 0, None, None)
+
+
 def test_an_empty_directory_says_what_writes_runs(tmp_path):
     with pytest.raises(ValueError, match="ambidex train"):
         status(tmp_path)

@@ -93,9 +93,13 @@ def _plain(value: Any) -> str | int:
 
 
 def read_columns(path: Path, *names: str) -> list[tuple[str, ...]]:
-    """These columns of every whole line; a line that is being written is left out."""
+    """These columns of every whole line; a line that is being written, or broke off, is left out."""
     if not path.is_file():
         return []
     text = path.read_text(encoding="utf-8")
-    rows = csv.DictReader(io.StringIO(text[: text.rfind("\n") + 1]))
-    return [tuple(row[name] for name in names) for row in rows]
+    lines = csv.reader(text[: text.rfind("\n") + 1].splitlines())
+    header = next(lines, [])
+    missing = [name for name in names if name not in header]
+    if header and missing:
+        raise ValueError(f"{path} lacks the column {missing[0]!r}")
+    return [tuple(line[header.index(name)] for name in names) for line in lines if len(line) == len(header)]

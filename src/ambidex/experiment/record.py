@@ -68,6 +68,8 @@ def read(directory: Path) -> dict[str, Any]:
         raise ValueError(f"{directory} is not a run directory (no run.json in it)") from None
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
+    if not isinstance(about, dict):
+        raise ValueError(f"{path} is not the record of a run")
     if about.get("format") != FORMAT:
         raise ValueError(f"{path} is of format {about.get('format')!r}, this version reads format {FORMAT}")
     return dict(about)

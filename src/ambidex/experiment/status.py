@@ -12,7 +12,7 @@ from ambidex.experiment import record
 from ambidex.experiment.config import RunConfig, parse
 from ambidex.experiment.metrics import read_columns
 
-State = Literal["waiting", "running", "stopped", "done", "failed"]
+State = Literal["waiting", "running", "stopped", "done", "failed", "unreadable"]
 _RECENT = 20
 
 
@@ -20,7 +20,8 @@ _RECENT = 20
 class RunStatus:
     """One run.
 
-    :param state: ``stopped`` is a run whose process is gone; `ambidex resume` continues it
+    :param state: ``stopped`` is a run whose process is gone, `ambidex resume` continues it; ``unreadable``
+        one whose files are damaged, with the reason as ``message``
     :param speed: training steps per second over the last iterations, evaluation included
     :param seconds_left: at that speed
     """
@@ -62,6 +63,16 @@ def status(directory: Path) -> list[RunStatus]:
 
 def of_run(directory: Path) -> RunStatus:
     """The status of one run directory."""
+    try:
+        return _of_readable_run(directory)
+    except KeyError as error:
+        reason = f"{directory / 'run.json'} has no {error}"
+    except ValueError as error:
+        reason = str(error)
+    return RunStatus(directory, directory.name, "unreadable", 0, 0, message=reason)
+
+
+def _of_readable_run(directory: Path) -> RunStatus:
     about = record.read(directory)
     config = parse(RunConfig, about["config"])
     state: State = about["status"]
