@@ -2,28 +2,29 @@
 
 The same minibatches, terms, log and errors as the generic update, and the same parameters up to rounding.
 What differs is where the time goes: the constants of an epoch are gathered once, the networks' passes are
-written out as matrix products into standing buffers, and all gradients lie in one flat buffer.
+written out as matrix products into standing buffers, all gradients lie in one flat buffer, and images that
+the gates or PSL's trust region shut out are left out of the products to which they would add zeros.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import torch
 from stable_baselines3.common.buffers import RolloutBuffer
 from torch import Tensor
+from torch.nn import functional
 
 from ambidex.learn import fast_losses, losses
+from ambidex.learn.fast_epoch import Part, epoch
 from ambidex.learn.fast_log import FastLog, SampleTerms
-from ambidex.learn.fast_mlp import FastMlp
+from ambidex.learn.fast_mlp import FastMlp, worth_choosing
 from ambidex.learn.flat_adam import FlatAdam, flattened, why_not_flat
 from ambidex.learn.gates import value_gate
-from ambidex.learn.generic import Minibatch, refuse_non_finite
+from ambidex.learn.generic import refuse_non_finite
 from ambidex.learn.plain_mlp import PlainMlp, why_not_plain
-from ambidex.learn.prepared import NonFiniteLoss, Prepared, Statistics, draw_epoch
+from ambidex.learn.prepared import NonFiniteLoss, Prepared, Statistics
 
 if TYPE_CHECKING:
     from ambidex.learn.ppo import SymmetricPPO
@@ -43,7 +44,7 @@ def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
     with flattened(model.policy.optimizer) as adam:  # type: ignore[arg-type]
         networks = Networks(model, prepared, adam)
         for _ in range(model.n_epochs):
-            for part in epoch(prepared, model.batch_size, model.normalize_advantage):
+            for part in epoch(prepared, model):
                 terms = networks.gradients(part)
                 log.add(terms, part.drawn)
                 norm = adam.gradient_norm()
@@ -57,103 +58,6 @@ def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
                 adam.step(norm, model.max_grad_norm)
             log.end_epoch()
     return log.statistics(stopped=False)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A minibatch of an epoch whose constants lie in the order of that epoch.
-
-    :param constants: of the epoch: of its T states in order, with the K images that each takes along
-    :param span: the B states of this minibatch
-    :param drawn: which states and images these are
-    """
-
-    constants: Prepared
-    span: slice
-    drawn: Minibatch
-
-    def samples(self, constants: Tensor) -> Tensor:
-        """(T, ...) as (B, ...)."""
-        return constants[self.span]
-
-    def transforms(self, constants: Tensor) -> Tensor:
-        """(N, ...), or (T, K, ...) where images are drawn, in a form that multiplies with (B, K, ...)."""
-        return constants if self.drawn.images is None else constants[self.span]
-
-
-def epoch(prepared: Prepared, size: int, normalize_advantage: bool) -> Iterator[Part]:
-    """The minibatches of one epoch, from constants that are gathered once."""
-    order, images = draw_epoch(prepared)
-    constants = in_order(prepared, Minibatch(order, images))
-    if normalize_advantage:
-        constants = replace(constants, advantages=normalized(constants.advantages, size))
-    for start in range(0, prepared.size, size):
-        span = slice(start, start + size)
-        yield Part(constants, span, Minibatch(order[span], None if images is None else images[span]))
-
-
-def normalized(advantages: Tensor, size: int) -> Tensor:
-    """The advantages of each minibatch normalised on their own; a single state's is left as it is."""
-    whole = len(advantages) // size
-    full, rest = advantages[: whole * size].view(whole, size), advantages[None, whole * size :]
-    return torch.cat(
-        [
-            part.flatten()
-            if part.shape[1] == 1
-            else ((part - part.mean(dim=1, keepdim=True)) / (part.std(dim=1, keepdim=True) + 1e-8)).flatten()
-            for part in (full, rest)
-            if part.numel()
-        ]
-    )
-
-
-def in_order(prepared: Prepared, drawn: Minibatch) -> Prepared:
-    """The constants of the drawn states and images: (T, ...) in their order, (T, N, ...) as (T, K, ...)."""
-    samples, transforms = drawn.samples, drawn.transforms
-    gates, msl, psl, asl = prepared.gates, prepared.msl, prepared.psl, prepared.asl
-    observations = drawn.observations(prepared.observations)
-    assert isinstance(observations, Tensor)
-    return replace(
-        prepared,
-        observations=observations.flatten(2),
-        actions=prepared.actions[drawn.rows],
-        old_log_probs=prepared.old_log_probs[drawn.rows],
-        old_values=prepared.old_values[drawn.rows],
-        advantages=prepared.advantages[drawn.rows],
-        returns=prepared.returns[drawn.rows],
-        value_weights=transforms(prepared.value_weights),
-        gates=gates
-        and replace(
-            gates,
-            dead_zone=samples(gates.dead_zone),
-            slopes=transforms(gates.slopes),
-            bends=transforms(gates.bends),
-            always=transforms(gates.always),
-        ),
-        msl=msl
-        and replace(
-            msl,
-            weights=transforms(msl.weights),
-            original_weights=None if msl.original_weights is None else transforms(msl.original_weights),
-        ),
-        psl=psl
-        and replace(
-            psl,
-            weights=transforms(psl.weights),
-            targets=samples(psl.targets),
-            old_log_probs=samples(psl.old_log_probs),
-            ceilings=samples(psl.ceilings),
-        ),
-        asl=asl
-        and replace(
-            asl,
-            weights=transforms(asl.weights),
-            function_weights=transforms(asl.function_weights),
-            symmetric_means=samples(asl.symmetric_means),
-            lower=samples(asl.lower),
-            upper=samples(asl.upper),
-        ),
-    )
 
 
 class Networks:
@@ -178,24 +82,27 @@ class Networks:
         constants = part.constants
         assert isinstance(constants.observations, Tensor)
         observations = part.samples(constants.observations)
-        size, rows_each, _ = observations.shape
+        size = len(observations)
         rows = observations.flatten(0, 1)
 
-        values = self._critic.forward(rows).view(size, rows_each)
+        values = self._critic.forward(rows).view(size, -1)
         squares, by_values = fast_losses.value_losses(
             values,
             part.samples(constants.returns),
             part.samples(constants.old_values),
             constants.clip_range_vf,
         )
-        gate, opened = symmetry_gate(part, values) if constants.names else (values[:, 1:], values[:, 1:])
-        shares = torch.full_like(values, self._vf_coef / size)
-        if constants.names:
-            weights = part.transforms(constants.value_weights) * gate
-            torch.div(weights, size, out=shares[:, 1:])
-        self._critic.backward(by_values.mul_(shares).view(-1, 1))
+        shares = (part.transforms(constants.value_weights) / size).expand_as(values)
+        gate: Tensor | float = 1.0
+        opened = let_through = None
+        if constants.gates is not None:
+            gates, opened = symmetry_gates(part, values)
+            gate = gates[:, 1:]
+            shares = shares * gates
+            let_through = worth_choosing(gates.flatten())
+        self._critic.backward(by_values.mul_(shares).view(-1, 1), nonzero=let_through)
 
-        means = self._actor.forward(rows).view(size, rows_each, -1)
+        means = self._means(part, rows, let_through)
         by_means = torch.zeros_like(means)
         log_prob, slope, slope_of_log_std = fast_losses.gaussian_log_prob(
             part.samples(constants.actions), means[:, 0], self._log_std
@@ -208,8 +115,12 @@ class Networks:
         torch.mul(by_log_prob, slope, out=by_means[:, 0])
         torch.sum(by_log_prob * slope_of_log_std, dim=0, out=self._log_std_gradient)
         self._log_std_gradient.sub_(self._ent_coef)
-        symmetry_policy = self._symmetry_policy(part, means, gate, by_means) if constants.names else gate
-        self._actor.backward(by_means.view(len(rows), -1))
+        symmetry_policy = self._symmetry_policy(part, means, gate, by_means)
+        delta = by_means.flatten(0, 1)
+        within_ceilings = None
+        if constants.psl is not None and let_through is None:
+            within_ceilings = worth_choosing(delta.any(dim=1))
+        self._actor.backward(delta, nonzero=within_ceilings)
 
         return SampleTerms(
             policy=surrogate,
@@ -224,18 +135,38 @@ class Networks:
     def loss(self, terms: SampleTerms) -> Tensor:
         return terms.means().total(self._ent_coef, self._vf_coef)
 
-    def _symmetry_policy(self, part: Part, outputs: Tensor, gate: Tensor, by_outputs: Tensor) -> Tensor:
+    def _means(self, part: Part, rows: Tensor, let_through: Tensor | None) -> Tensor:
+        """mu of s and its images, (B, 1 + K, n); of an image that is shut out a-bar', whose ratio is 1.
+
+        :param rows: (B (1 + K), o) s and its images
+        :param let_through: those of them that the gates let through; None for all
+        """
+        outputs = self._actor.forward(rows, let_through)
+        size = len(part.drawn.rows)
+        if let_through is None:
+            return outputs.view(size, -1, outputs.shape[1])
+        assert part.constants.asl is not None
+        before = part.samples(part.constants.asl.symmetric_means)
+        means = functional.pad(before, (0, 0, 1, 0))
+        means.flatten(0, 1).index_copy_(0, let_through, outputs)
+        return means
+
+    def _symmetry_policy(
+        self, part: Part, outputs: Tensor, gate: Tensor | float, by_outputs: Tensor
+    ) -> Tensor:
         """The weighted policy terms of the images (B, K); their gradients are added where they belong.
 
         :param outputs: (B, 1 + K, n) the means of s and its images
-        :param gate: (B, K)
+        :param gate: (B, K), or 1
         :param by_outputs: (B, 1 + K, n) the gradient by these means
         """
         constants = part.constants
         means, images = outputs[:, 0], outputs[:, 1:]
         by_means, by_images = by_outputs[:, 0], by_outputs[:, 1:]
         size, actions = means.shape
-        terms = torch.zeros_like(gate)
+        terms = means.new_zeros(images.shape[:2])
+        if not constants.names:
+            return terms
         transformed = torch.addmm(constants.action_bias, means, constants.action_matrix)
         transformed = transformed.view(size, -1, actions)
         if constants.bend is not None:
@@ -249,8 +180,8 @@ class Networks:
                 images, part.samples(asl.symmetric_means), targets, precisions
             )
             weights = part.transforms(asl.weights) * gate
-            terms += weights * loss
-            by_images += (weights / size)[..., None] * slope
+            terms.addcmul_(weights, loss)
+            by_images.addcmul_((weights / size)[..., None], slope)
         if (psl := constants.psl) is not None:
             loss, slope, slope_of_log_std = fast_losses.proximal_loss(
                 part.samples(psl.targets),
@@ -260,14 +191,14 @@ class Networks:
                 part.samples(psl.ceilings),
             )
             weights = part.transforms(psl.weights) * gate
-            terms += weights * loss
+            terms.addcmul_(weights, loss)
             shares = (weights / size)[..., None]
-            by_images += shares * slope
+            by_images.addcmul_(shares, slope)
             self._log_std_gradient += (shares * slope_of_log_std).sum(dim=(0, 1))
         if (msl := constants.msl) is not None:
             loss, slope = fast_losses.mirror_loss(transformed, images)
             weights = part.transforms(msl.weights) * gate
-            terms += weights * loss
+            terms.addcmul_(weights, loss)
             slope *= (weights / size)[..., None]
             by_images -= slope
             by_means += by_all_maps(slope, part.drawn.images, constants.action_matrix)
@@ -276,7 +207,7 @@ class Networks:
                 turned = (images[:, :, None, :] @ matrices).squeeze(-2)
                 loss, slope = fast_losses.mirror_loss(turned, means[:, None])
                 weights = part.transforms(msl.original_weights) * gate
-                terms += weights * loss
+                terms.addcmul_(weights, loss)
                 slope *= (weights / size)[..., None]
                 by_means -= slope.sum(dim=1)
                 by_images += (slope[:, :, None, :] @ matrices.transpose(-1, -2)).squeeze(-2)
@@ -298,15 +229,13 @@ def by_transform(action_matrix: Tensor) -> Tensor:
     return action_matrix.view(actions, -1, actions).transpose(0, 1)
 
 
-def symmetry_gate(part: Part, values: Tensor) -> tuple[Tensor, Tensor]:
-    """gate = psi phi of each image (B, K), and whether the value gate let it through; 1 without ASL.
+def symmetry_gates(part: Part, values: Tensor) -> tuple[Tensor, Tensor]:
+    """psi phi of s, which is 1, and of its images (B, 1 + K); whether the value gate opened for these (B, K).
 
     :param values: (B, 1 + K) V(s) and V(f(s))
     """
-    images = values[:, 1:]
     gates = part.constants.gates
-    if gates is None:
-        return torch.ones_like(images), torch.ones_like(images, dtype=torch.bool)
+    assert gates is not None
     slopes, bends = part.transforms(gates.slopes), part.transforms(gates.bends)
-    opened = value_gate(values[:, :1], images, slopes, bends).logical_or_(part.transforms(gates.always))
-    return part.samples(gates.dead_zone) * opened, opened
+    opened = value_gate(values[:, :1], values, slopes, bends).logical_or_(part.transforms(gates.always))
+    return part.samples(gates.dead_zone) * opened, opened[:, 1:]

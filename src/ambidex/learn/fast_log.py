@@ -19,7 +19,7 @@ class SampleTerms(NamedTuple):
     :param values: (B, 1 + K) squared errors of V(s) and its images
     :param value_shares: (B, 1 + K) what each of them is multiplied by in the loss
     :param symmetry_policy: (B, K) weighted
-    :param opened: (B, K) False where the value gate blocked
+    :param opened: (B, K) False where the value gate blocked; None where there is none
     :param log_ratio: (B,)
     :param log_std: (n,)
     """
@@ -28,7 +28,7 @@ class SampleTerms(NamedTuple):
     values: Tensor
     value_shares: Tensor
     symmetry_policy: Tensor
-    opened: Tensor
+    opened: Tensor | None
     log_ratio: Tensor
     log_std: Tensor
 
@@ -45,7 +45,7 @@ class SampleTerms(NamedTuple):
             entropy=-entropy(self.log_std),
             symmetry_policy=self.symmetry_policy,
             symmetry_value=self.symmetry_value,
-            blocked=self.opened.logical_not(),
+            blocked=torch.zeros_like(self.symmetry_policy) if self.opened is None else ~self.opened,
             log_ratio=self.log_ratio,
         )
 
@@ -112,7 +112,7 @@ class FastLog:
         clipped = torch.expm1(log_ratio).abs() > self._clip_range
         self._clip_fractions.append(means(clipped))
         self._kls = means(approx_kl(log_ratio))
-        self._count_blocked(torch.cat([one.opened for one in terms]).logical_not())
+        self._count_blocked([one.opened for one in terms if one.opened is not None])
         self._minibatches = []
         self._epochs += 1
 
@@ -133,7 +133,10 @@ class FastLog:
             value_gate_ratio=(self._blocked / self._seen.clamp(min=1)).numpy(),
         )
 
-    def _count_blocked(self, blocked: Tensor) -> None:
+    def _count_blocked(self, opened: list[Tensor]) -> None:
+        if not opened:
+            return
+        blocked = torch.cat(opened).logical_not_()
         images = [minibatch.images for _, minibatch in self._minibatches if minibatch.images is not None]
         if images:
             drawn = torch.cat(images).flatten()
