@@ -15,7 +15,7 @@ from ambidex.symmetry import SymmetryGroup
 
 if TYPE_CHECKING:
     from ambidex.learn import SymmetricPPO
-    from ambidex.learn.pairwise import Weight
+    from ambidex.learn.protocol import Weight
 
 EVALUATION_SEED_OFFSET = 1_000_000
 _TRIANGLE = "ambidex/Triangle-v0"

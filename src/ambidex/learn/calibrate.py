@@ -11,16 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
-from ambidex.learn.action_maps import ActionMap
-from ambidex.learn.canonical import BoolArray, Noise, OrbitProblem, Relations, relation_sums
+from ambidex.learn.canonical import Noise, OrbitProblem, Relations, relation_sums
+from ambidex.learn.scales import ALONE, BoolArray, Interval, Scales, jackknife, smallest_offsets
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray, IntArray
+from ambidex.symmetry.maps import FloatArray
 
 LEAST_AGREEMENT = 0.25  # below it a policy follows its symmetry too little to tell about the actuators
 LEAST_STATES = 16
@@ -28,66 +26,20 @@ FAINT = 1e-3  # an actuator that moves less than this share of the liveliest one
 LEAST_GAP = 3.0  # the two smallest eigenvalues must lie this many standard errors apart
 MOST_SATURATED = 0.45  # an actuator with more of its means beyond one end of the action box is left out
 REWEIGHTINGS = 4  # Huber's weights depend on the solution, which depends on the weights
-ALONE = "no transform relates it to another actuator"
 LEAST_BLOCKS = 8
 
 
-class Interval(NamedTuple):
-    """Confidence intervals, (n, 2) each: lower and upper end."""
-
-    scale: FloatArray
-    offset: FloatArray
-
-
 @dataclass(frozen=True)
-class Calibration:
-    """What each actuator needs, relative to its counterparts.
+class Calibration(Scales):
+    """What each actuator needs, relative to its counterparts, as far as the policy tells.
 
-    :param scale: (n,) how much more command than its counterparts; geometric mean 1 over each orbit
-    :param offset: (n,) the command at which it does what its counterparts do at 0
-    :param log_scale_error: (n,) standard error of the logarithm of the scale
-    :param offset_error: (n,) standard error of the offset
-    :param interval: confidence intervals of scale and offset
     :param residual: for each transform (n,): root mean square of ``a' - g(a)``, in units of action
     :param agreement: for each transform (n,): 1 where the policy follows the calibrated symmetry exactly, 0
         where the two commands are unrelated, -1 where they are opposite
-    :param identifiable: (n,) whether the scale is known; otherwise it is 1, as the given symmetry says
-    :param offset_identifiable: (n,) whether the offset is known; otherwise it is 0
-    :param offset_shared: (n,) whether the orbit's offsets may all be moved together without any effect, so
-        that only their differences are known (the smallest such offsets are given)
-    :param orbit: (n,) equal numbers for actuators that were compared with each other
-    :param reasons: for each actuator why something is not identifiable, or an empty text
     """
 
-    group: SymmetryGroup
-    scale: FloatArray
-    offset: FloatArray
-    log_scale_error: FloatArray
-    offset_error: FloatArray
-    interval: Interval
     residual: dict[str, FloatArray]
     agreement: dict[str, FloatArray]
-    identifiable: BoolArray
-    offset_identifiable: BoolArray
-    offset_shared: BoolArray
-    orbit: IntArray
-    reasons: tuple[str, ...]
-
-    def action_map(self, name: str) -> ActionMap:
-        """g of one transform: ``g(a)_i = o_i + s_i S (a_k - o_k) / s_k``."""
-        return action_map(self.group, name, self.scale, self.offset)
-
-
-def action_map(group: SymmetryGroup, name: str, scale: FloatArray, offset: FloatArray) -> ActionMap:
-    """The action map of one transform of a robot whose actuators have these scales and offsets."""
-    ideal = group[name].action_map
-    multipliers = ideal.multipliers * scale / scale[ideal.indices]  # type: ignore[attr-defined]
-    return ActionMap(
-        indices=ideal.indices,  # type: ignore[attr-defined]
-        multipliers=multipliers,
-        biases=offset - multipliers * offset[ideal.indices],  # type: ignore[attr-defined]
-        weights=np.ones(len(scale)),
-    )
 
 
 def calibrate(
@@ -168,15 +120,14 @@ def calibrate(
         log_scale[:, members] = log_p.mean(axis=1, keepdims=True) - log_p
         if offsets:
             shifted = reference[members] - q / p
-            offset[:, members], offset_shared[members] = _smallest(
+            offset[:, members], offset_shared[members] = smallest_offsets(
                 shifted, problem.shift_direction, np.exp(log_scale[:, members])
             )
         if len(members) == 1:
             reasons[members[0]] = f"{ALONE}, so only its offset is known"
 
     scale = np.exp(log_scale[0])
-    ends = stdtrit(blocks - 1, 0.5 + confidence / 2) * np.array([-1.0, 1.0])
-    log_scale_error, offset_error = _jackknife(log_scale[1:]), _jackknife(offset[1:])
+    log_scale_error, offset_error = jackknife(log_scale[1:]), jackknife(offset[1:])
     residual, agreement = _obedience(relations, mirrored, direct, scale, offset[0])
     return Calibration(
         group=group,
@@ -184,9 +135,8 @@ def calibrate(
         offset=offset[0],
         log_scale_error=log_scale_error,
         offset_error=offset_error,
-        interval=Interval(
-            scale=scale[:, None] * np.exp(log_scale_error[:, None] * ends),
-            offset=offset[0][:, None] + offset_error[:, None] * ends,
+        interval=Interval.around(
+            scale, offset[0], log_scale_error, offset_error, blocks=blocks, confidence=confidence
         ),
         residual=dict(zip(relations.names, residual, strict=True)),
         agreement=dict(zip(relations.names, agreement, strict=True)),
@@ -272,25 +222,9 @@ def _no_answer(problem: OrbitProblem, p: FloatArray, eigenvalues: FloatArray, of
     if len(problem.members) == 1:
         return "" if offsets and problem.shift_direction is None else ALONE
     gap = eigenvalues[:, 1] - eigenvalues[:, 0]
-    if (p <= 0).any() or gap[0] < LEAST_GAP * _jackknife(gap[1:]):
+    if (p <= 0).any() or gap[0] < LEAST_GAP * jackknife(gap[1:]):
         return "the policy relates it to some of its counterparts only, or with the wrong sign"
     return ""
-
-
-def _smallest(offset: FloatArray, direction: FloatArray | None, scale: FloatArray) -> tuple[FloatArray, bool]:
-    """Remove from the offsets what no relation can see, and say whether there is such a thing."""
-    if direction is None:
-        return offset, False
-    unseen = direction * scale
-    share = (offset * unseen).sum(axis=-1, keepdims=True) / (unseen**2).sum(axis=-1, keepdims=True)
-    return offset - share * unseen, True
-
-
-def _jackknife(without_block: FloatArray) -> FloatArray:
-    """Standard errors of estimates, from the estimates that lack one block of states each."""
-    blocks = len(without_block)
-    error: FloatArray = np.sqrt(blocks - 1) * without_block.std(axis=0)
-    return error
 
 
 def _obedience(

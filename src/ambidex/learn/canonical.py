@@ -13,12 +13,11 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from ambidex.learn.scales import BoolArray
 from ambidex.symmetry import IndexMap, SymmetryGroup
 from ambidex.symmetry.maps import FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
 Noise = Literal["any", "proportional"]
 RANK_ONE_STEPS = 200
 SUMS = ("w", "y", "x", "yy", "xx", "yx")  # the rows of the array of sums

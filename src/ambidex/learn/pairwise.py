@@ -12,12 +12,11 @@ import numpy.typing as npt
 from ambidex.learn.action_maps import ActionMap
 from ambidex.learn.forms import LINE, PROPORTIONAL, Form, fit_within_cycles
 from ambidex.learn.line_fits import cycle_error, dataset, fit_lines, fit_singles, target_spreads
-from ambidex.learn.protocol import FitState, FloatArray, Metric
+from ambidex.learn.protocol import FitState, FloatArray, Metric, Weight
 from ambidex.learn.relations import Relations
 from ambidex.symmetry import SymmetryGroup
 
 LineFit = Callable[[FloatArray, FloatArray], tuple[float, float]]
-Weight = Callable[[float], float]
 
 
 def cycle_penalty(error: float) -> float:

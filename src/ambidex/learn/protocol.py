@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +12,7 @@ from ambidex.learn.action_maps import ActionMap
 from ambidex.symmetry import SymmetryGroup
 
 FloatArray = npt.NDArray[np.float64]
+Weight = Callable[[float], float]
 Metric = tuple[str, str, str, float]
 """Its name, the transform (or ""), the element or relation such as ``"0->2"`` (or ""), its value."""
 

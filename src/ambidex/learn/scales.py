@@ -1,0 +1,111 @@
+"""`Scales`: what each actuator needs beside its counterparts, how surely that is known, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from ambidex.learn.action_maps import ActionMap
+from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray, IntArray
+
+BoolArray = npt.NDArray[np.bool_]
+ALONE = "no transform relates it to another actuator"
+
+
+class Interval(NamedTuple):
+    """Confidence intervals, (n, 2) each: lower and upper end."""
+
+    scale: FloatArray
+    offset: FloatArray
+
+    @classmethod
+    def around(
+        cls,
+        scale: FloatArray,
+        offset: FloatArray,
+        log_scale_error: FloatArray,
+        offset_error: FloatArray,
+        *,
+        blocks: int,
+        confidence: float,
+    ) -> Self:
+        """From standard errors that rest on so many blocks of data."""
+        ends = stdtrit(blocks - 1, 0.5 + confidence / 2) * np.array([-1.0, 1.0])
+        return cls(
+            scale=scale[:, None] * np.exp(log_scale_error[:, None] * ends),
+            offset=offset[:, None] + offset_error[:, None] * ends,
+        )
+
+
+@dataclass(frozen=True)
+class Scales:
+    """One scale and one offset per actuator: its command is ``a_i = o_i + s_i c_i``, c the canonical one.
+
+    :param scale: (n,) how much more command than its counterparts; geometric mean 1 over each orbit
+    :param offset: (n,) the command at which it does what its counterparts do at 0
+    :param log_scale_error: (n,) standard error of the logarithm of the scale
+    :param offset_error: (n,) standard error of the offset
+    :param interval: confidence intervals of scale and offset
+    :param identifiable: (n,) whether the scale is known; otherwise it is 1, as the given symmetry says
+    :param offset_identifiable: (n,) whether the offset is known; otherwise it is 0
+    :param offset_shared: (n,) whether the orbit's offsets may all be moved together without any effect, so
+        that only their differences are known (the smallest such offsets are given)
+    :param orbit: (n,) equal numbers for actuators that were compared with each other
+    :param reasons: for each actuator why something is not identifiable, or an empty text
+    """
+
+    group: SymmetryGroup
+    scale: FloatArray
+    offset: FloatArray
+    log_scale_error: FloatArray
+    offset_error: FloatArray
+    interval: Interval
+    identifiable: BoolArray
+    offset_identifiable: BoolArray
+    offset_shared: BoolArray
+    orbit: IntArray
+    reasons: tuple[str, ...]
+
+    def action_map(self, name: str) -> ActionMap:
+        """g of one transform: ``g(a)_i = o_i + s_i S (a_k - o_k) / s_k``."""
+        return action_map(self.group, name, self.scale, self.offset)
+
+
+def action_map(group: SymmetryGroup, name: str, scale: FloatArray, offset: FloatArray) -> ActionMap:
+    """The action map of one transform of a robot whose actuators have these scales and offsets."""
+    ideal = group[name].action_map
+    multipliers = ideal.multipliers * scale / scale[ideal.indices]  # type: ignore[attr-defined]
+    return ActionMap(
+        indices=ideal.indices,  # type: ignore[attr-defined]
+        multipliers=multipliers,
+        biases=offset - multipliers * offset[ideal.indices],  # type: ignore[attr-defined]
+        weights=np.ones(len(scale)),
+    )
+
+
+def jackknife(without_block: FloatArray) -> FloatArray:
+    """Standard errors of estimates, from the estimates that lack one block of data each."""
+    blocks = len(without_block)
+    error: FloatArray = np.sqrt(blocks - 1) * without_block.std(axis=0)
+    return error
+
+
+def smallest_offsets(
+    offset: FloatArray, direction: FloatArray | None, scale: FloatArray
+) -> tuple[FloatArray, bool]:
+    """Remove from an orbit's offsets what no relation can see, and say whether there is such a thing.
+
+    :param offset: (..., m)
+    :param direction: (m,) the canonical commands that every relation keeps; None if only zero is kept
+    :param scale: (..., m)
+    """
+    if direction is None:
+        return offset, False
+    unseen = direction * scale
+    share = (offset * unseen).sum(axis=-1, keepdims=True) / (unseen**2).sum(axis=-1, keepdims=True)
+    return offset - share * unseen, True
