@@ -13,7 +13,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
-from ambidex.learn import ASL, MSL, PSL, NonFiniteLoss, PairwiseFit, SymmetricPPO, fast, generic
+from ambidex.learn import ASL, MSL, PSL, NonFiniteLoss, PairwiseFit, SymmetricPPO, fast, fast_mlp, generic
 from ambidex.symmetry import SymmetryGroup
 
 MIXED = {
@@ -155,10 +155,40 @@ def test_sampled_images(ready: Ready, loss: str, samples: int) -> None:
     assert_same_update(ready(LOSSES[loss], double=True, n_epochs=4, symmetry_samples=samples), 1e-12)
 
 
+@pytest.mark.parametrize("share", [0.0, 2.0], ids=["never", "always"])
+@pytest.mark.parametrize("loss", ["ASL", "PSL", "mixed", "shut"])
+def test_leaving_rows_out_changes_nothing(
+    ready: Ready, monkeypatch: pytest.MonkeyPatch, loss: str, share: float
+) -> None:
+    """Whether or not rows without a gradient are left out; all images of "shut" are."""
+    chosen = []
+
+    def worth_choosing(flags: torch.Tensor) -> torch.Tensor | None:
+        rows = flags.nonzero().flatten() if share else None
+        chosen.append(len(flags) if rows is None else len(rows))
+        return rows
+
+    monkeypatch.setattr(fast, "worth_choosing", worth_choosing)
+    losses = LOSSES | {"shut": ASL(dead_zone=1e3)}
+    assert_same_update(ready(losses[loss], double=True, n_epochs=4), 1e-12)
+    rows = 64 * (1 + (6 if loss == "mixed" else 7))
+    if loss == "shut" and share:
+        assert set(chosen) == {64}
+    else:
+        assert (min(chosen) < 0.9 * rows) == bool(share)
+
+
 def test_target_kl_stops_both_at_the_same_minibatch(ready: Ready) -> None:
     model = ready(MIXED, double=True, target_kl=1e-3)
-    statistics = update(model, fast.update)
-    assert statistics.stopped_early and statistics.epochs < 16
+    before = copy.deepcopy(model.policy)
+    reference = copy.deepcopy(model)
+    quick, slow = update(model, fast.update), update(reference, generic.update)
+    assert quick.stopped_early and slow.stopped_early
+    assert quick.epochs == slow.epochs < 16
+    steps = [one.policy.optimizer.state_dict()["state"][0]["step"] for one in (model, reference)]
+    assert steps[0] == steps[1] > 0
+    assert steps[0] % 4 != 0  # within an epoch, so that the minibatch is told from its epoch
+    assert furthest(model.policy, reference.policy) < 1e-12 < furthest(model.policy, before)
 
 
 @pytest.mark.parametrize(
@@ -223,6 +253,32 @@ def test_a_loss_that_is_not_finite_is_named_before_the_step(
     spoil(prepared)
     with pytest.raises(NonFiniteLoss, match=message):
         fast.update(model, prepared)
+    assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
+
+
+@pytest.mark.parametrize("share", [0.0, 2.0], ids=["never", "always"])
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda prepared: prepared.observations[7, 3].fill_(np.nan), "transform 'y=x' .*(policy|value) term"),
+        (lambda prepared: prepared.asl.lower[9, 6].fill_(np.nan), "transform 'r270' .*policy term"),
+    ],
+    ids=["V of an image", "target of an image"],
+)
+def test_what_is_not_finite_behind_a_closed_gate_is_named_too(
+    ready: Ready, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Any], Any], message: str, share: float
+) -> None:
+    """V(f(s)) that is NaN shuts its own gate; the image is refused all the same, left out or not."""
+    monkeypatch.setattr(fast_mlp, "WORTH_IT", share)
+    model = ready(ASL(fit=None, value_gate=1.5, dead_zone=0.0), n_epochs=1)
+    assert model._preparation is not None
+    prepared = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, None)
+    assert prepared.gates is not None
+    prepared.gates.dead_zone[:, 6] = 0
+    spoil(prepared)
+    for how in (fast.update, generic.update):
+        with pytest.raises(NonFiniteLoss, match=message):
+            how(model, prepared)
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
 
 

@@ -80,7 +80,7 @@ def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
     """All epochs of one iteration; see `ambidex.learn.prepared` for what it computes."""
     policy = model.policy
     optimizer = policy.optimizer
-    log = Log(len(prepared.names))
+    log = _Log(len(prepared.names), prepared.returns.device)
     stopped = False
     for _ in range(model.n_epochs):
         log.begin_epoch()
@@ -232,15 +232,15 @@ def refuse_non_finite(terms: Terms, minibatch: Minibatch, prepared: Prepared) ->
     raise NonFiniteLoss("the sum of the losses is not finite; the parameters were left as they are")
 
 
-class Log:
-    """Collects what an update reports, without waiting for the device at each minibatch."""
+class _Log:
+    """Collects on the policy's device what an update reports, and reads it once, at the end."""
 
-    def __init__(self, transforms: int) -> None:
+    def __init__(self, transforms: int, device: torch.device) -> None:
         self._rows: list[Tensor] = []
         self._kls: list[Tensor] = []
         self._epochs = 0
-        self._blocked = torch.zeros(transforms)
-        self._seen = torch.zeros(transforms)
+        self._blocked = torch.zeros(transforms, device=device)
+        self._seen = torch.zeros(transforms, device=device)
 
     def begin_epoch(self) -> None:
         self._epochs += 1
@@ -267,15 +267,16 @@ class Log:
             )
         )
         if minibatch.images is None:
-            self._blocked += terms.blocked.sum(dim=0).cpu()
+            self._blocked += terms.blocked.sum(dim=0)
             self._seen += size
         else:
-            images = minibatch.images.flatten().cpu()
-            self._blocked.index_add_(0, images, terms.blocked.flatten().cpu().to(self._blocked.dtype))
-            self._seen.index_add_(0, images, torch.ones(len(images)))
+            images = minibatch.images.flatten()
+            self._blocked.index_add_(0, images, terms.blocked.flatten().to(self._blocked.dtype))
+            self._seen.index_add_(0, images, torch.ones_like(images, dtype=self._seen.dtype))
 
     @property
     def approx_kl(self) -> float:
+        """Of the last minibatch; this one waits for the device."""
         return float(self._kls[-1])
 
     def statistics(self, stopped: bool) -> Statistics:
@@ -292,5 +293,5 @@ class Log:
             stopped_early=stopped,
             symmetry_policy_loss=means[4],
             symmetry_value_loss=means[5],
-            value_gate_ratio=(self._blocked / self._seen.clamp(min=1)).double().numpy(),
+            value_gate_ratio=(self._blocked / self._seen.clamp(min=1)).double().cpu().numpy(),
         )
