@@ -154,13 +154,17 @@ def _loss(config: RunConfig, group: SymmetryGroup | None, space: gym.Space[Any])
 
 def _fit(config: RunConfig, space: gym.Space[Any]) -> Any:
     """How ASL's action maps are fitted; None keeps the given ones."""
-    from ambidex.learn import CalibratedFit, PairwiseFit
+    from ambidex.learn import CalibratedFit, PairwiseFit, TransitionFit
 
     h = config.hyperparameters
     if h.form is None:
         return None
     if h.fit == "pairwise":
         return PairwiseFit(form=h.form, update_weight=_scaled(PairwiseFit.update_weight, h.update_weight))
+    if h.fit == "transition":
+        return TransitionFit(
+            offsets=h.form == "mx+b", update_weight=_scaled(TransitionFit.update_weight, h.update_weight)
+        )
     box = None
     if isinstance(space, gym.spaces.Box):
         box = tuple(map(float, space.low)), tuple(map(float, space.high))

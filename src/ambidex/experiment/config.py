@@ -51,8 +51,9 @@ class Hyperparameters(_Strict):
     form: Literal["mx", "mx+b"] | None = Field(
         default=None, description="the fitted form (ASL); null: no fit"
     )
-    fit: Literal["pairwise", "calibrated"] = Field(
-        default="pairwise", description="the paper's fit, or one scale and offset per actuator (ASL)"
+    fit: Literal["pairwise", "calibrated", "transition"] = Field(
+        default="pairwise",
+        description="the paper's fit, or a scale and offset per actuator from policy or transitions (ASL)",
     )
     update_weight: float | None = Field(
         default=None, gt=0, le=1, description="w_U of a sure update of the fit (ASL); null: the fit's own"

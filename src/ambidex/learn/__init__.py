@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ambidex.learn.action_maps import ActionMap as ActionMap
     from ambidex.learn.calibrate import Calibration as Calibration
     from ambidex.learn.calibrated import CalibratedFit as CalibratedFit
+    from ambidex.learn.identify import Identification as Identification
     from ambidex.learn.methods import ASL as ASL
     from ambidex.learn.methods import MSL as MSL
     from ambidex.learn.methods import PSL as PSL
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ambidex.learn.pairwise import PairwiseFit as PairwiseFit
     from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
     from ambidex.learn.prepared import NonFiniteLoss as NonFiniteLoss
+    from ambidex.learn.transition_fit import TransitionFit as TransitionFit
 
 # Loaded when first used, so that describing a loss does not import torch.
 _HOME = {
@@ -23,17 +25,19 @@ _HOME = {
     "ActionMap": "action_maps",
     "CalibratedFit": "calibrated",
     "Calibration": "calibrate",
+    "Identification": "identify",
     "MSL": "methods",
     "NonFiniteLoss": "prepared",
     "PSL": "methods",
     "PairwiseFit": "pairwise",
     "SymmetricPPO": "ppo",
     "SymmetricVecNormalize": "normalize",
+    "TransitionFit": "transition_fit",
 }
 
 __all__ = [  # noqa: RUF022
-    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "Calibration", "ActionMap",
-    "SymmetricVecNormalize", "NonFiniteLoss",
+    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "TransitionFit", "Calibration",
+    "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
 ]  # fmt: skip
 
 

@@ -161,4 +161,4 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], what: str) -> Non
 def only(group: SymmetryGroup, names: Iterable[str]) -> SymmetryGroup:
     """Exactly these transforms of the group."""
     chosen: list[Symmetry] = [group[name] for name in names]
-    return SymmetryGroup(chosen)
+    return SymmetryGroup(chosen, layout=group.layout)

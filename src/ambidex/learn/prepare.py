@@ -27,7 +27,8 @@ from ambidex.learn.prepared import (
     Prepared,
     PSLConstants,
 )
-from ambidex.learn.protocol import FitState, Metric
+from ambidex.learn.protocol import FitState, Metric, WatchesTransitions
+from ambidex.learn.views import Transitions
 from ambidex.learn.window import ObservationWindow
 from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
 
@@ -75,6 +76,8 @@ class Preparation:
         if any(not isinstance(loss, MSL) for loss in self._losses.values()):
             means = snapshot_means(policy, observations)
         if self._fit is not None and means is not None:
+            if isinstance(self._fit, WatchesTransitions):
+                self._fit.watch(_transitions(buffer, means[:, 0], policy.action_space))
             self._update_fit(self._fit, means)
         maps = [self._matrix_and_bias(transform) for transform in self._transforms]
         size = actions.shape[-1] if not maps else len(maps[0][0])
@@ -272,6 +275,22 @@ def _flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype) ->
     if not buffer.generator_ready:
         array = buffer.swap_and_flatten(array)
     return torch.as_tensor(array, device=buffer.device).to(dtype)
+
+
+def _transitions(buffer: RolloutBuffer, means: Tensor, space: spaces.Space[Any]) -> Transitions:
+    """The steps of the roll-out whose successor is in it too: not the last one, none before a reset."""
+    assert isinstance(space, spaces.Box)
+    steps = np.arange(buffer.buffer_size * buffer.n_envs) % buffer.buffer_size
+    starts = _flat(buffer, buffer.episode_starts, torch.bool).flatten().numpy(force=True)
+    followed = np.flatnonzero((steps[:-1] < buffer.buffer_size - 1) & ~starts[1:])
+    observations = _flat(buffer, buffer.observations, torch.float64).numpy(force=True)
+    actions = _flat(buffer, buffer.actions, torch.float64).numpy(force=True)
+    return Transitions(
+        observations=observations[followed],
+        actions=np.clip(actions, space.low, space.high)[followed],
+        next_observations=observations[followed + 1],
+        means=means.double().numpy(force=True)[followed],
+    )
 
 
 def _images(observations: Observations) -> Observations:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from ambidex.learn.action_maps import ActionMap
 from ambidex.symmetry import SymmetryGroup
+
+if TYPE_CHECKING:
+    from ambidex.learn.views import Transitions
 
 FloatArray = npt.NDArray[np.float64]
 Weight = Callable[[float], float]
@@ -34,6 +37,14 @@ class FitState(Protocol):
     def state(self) -> dict[str, npt.NDArray[Any]]: ...
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None: ...
+
+
+@runtime_checkable
+class WatchesTransitions(Protocol):
+    """A `FitState` that also wants to see what the robot did."""
+
+    def watch(self, transitions: Transitions) -> None:
+        """Take note of the transitions of a roll-out; called before `FitState.update`."""
 
 
 @runtime_checkable

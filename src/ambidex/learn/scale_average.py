@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +73,7 @@ class ScaleAverage:
     :param group: the ideal symmetries
     """
 
-    arrays: ClassVar[tuple[str, ...]] = ("log_scale", "offset", "skipped", "target", "half_widths")
+    arrays: tuple[str, ...] = ("log_scale", "offset", "skipped", "target", "half_widths")
 
     def __init__(self, spec: ScaleFit, group: SymmetryGroup) -> None:
         self.group = group

@@ -1,0 +1,275 @@
+"""`identify`: one scale and one offset per actuator, from what the robot does, whatever the policy.
+
+An exploring policy makes a small randomised experiment at every step, and the symmetry says which experiments
+should have had the same outcome (eq:homTran2): seen in the place of its counterpart (see `views`), an
+actuator's command should change the speed of its joint as the counterpart's does,
+
+    v' - v = F(s) + p_i G(s) S (a_i - o_i),
+
+with F and G common to the orbit and p_i = 1/s_i the actuator's own. G says how a joint answers a torque in
+this posture and contact, so that legs that stand and legs that swing are compared at like. F and G are linear
+in features; all that is needed of the data are sums of products, which add up and can be forgotten slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ambidex.learn.canonical import OrbitProblem, Relations
+from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
+from ambidex.learn.views import OrbitViews, Transitions, orbit_views
+from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray
+
+BLOCKS = 8
+LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset: beyond it nothing is known
+LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
+RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
+STEPS = 500
+
+
+@dataclass(frozen=True)
+class Identification(Scales):
+    """What each actuator needs, relative to its counterparts, as the robot's own motion tells.
+
+    :param transitions: how many it rests on; after slow forgetting, the number that still counts
+    """
+
+    transitions: float
+
+
+def identify(
+    group: SymmetryGroup,
+    observations: npt.ArrayLike,
+    actions: npt.ArrayLike,
+    next_observations: npt.ArrayLike,
+    *,
+    means: npt.ArrayLike | None = None,
+    offsets: bool = True,
+    confidence: float = 0.95,
+) -> Identification:
+    """Estimate the scale and offset of every actuator from transitions (s, a, s').
+
+    The commands must vary beyond what follows from the state: noise of an exploring policy, a person's jerks,
+    a shaker. No policy is needed.
+
+    :param group: the ideal symmetries, described by names: which observation is the speed of which joint
+    :param observations: (T, o) in the order in which they were visited
+    :param actions: (T, n) as the robot got them, clipped to the action box
+    :param next_observations: (T, o), none of them from after a reset
+    :param means: (T, n) the policy's mean actions, if known
+    :param offsets: whether actuators may have offsets
+    :param confidence: of the intervals, which take the correlation of consecutive states into account
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
+    transitions = _checked(group, observations, actions, next_observations, means)
+    orbits = orbit_views(group)
+    sums = [moments(orbit, transitions) for orbit in orbits]
+    return identification(group, orbits, sums, offsets=offsets, confidence=confidence)
+
+
+def moments(orbit: OrbitViews, transitions: Transitions) -> FloatArray:
+    """Sums of products of what the regression is about: (blocks, views, rows, rows).
+
+    A block has consecutive transitions, so that blocks are nearly independent of each other.
+    """
+    blocks = []
+    for block in transitions.blocks(BLOCKS):
+        rows = [orbit.rows(block, view) for view in orbit.views]
+        blocks.append([part.T @ part for part in rows])
+    return np.array(blocks)
+
+
+def identification(
+    group: SymmetryGroup,
+    orbits: Sequence[OrbitViews],
+    sums: Sequence[FloatArray],
+    *,
+    offsets: bool,
+    confidence: float,
+) -> Identification:
+    """From the moments of each orbit to scales and offsets with their intervals."""
+    size = group.action_size
+    relations = Relations.of(group)
+    log_scale, offset = np.zeros((2, BLOCKS + 1, size))
+    identifiable, offset_identifiable, offset_shared = np.zeros((3, size), dtype=bool)
+    label = np.arange(size)
+    reasons = [""] * size
+    for orbit, blocks in zip(orbits, sums, strict=True):
+        members = orbit.members
+        label[members] = members[0]
+        problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
+        reason = _too_few(orbit, blocks.sum(axis=0))
+        if not reason:
+            gains, response = responses(orbit, problems)
+            reason = "" if (gains > 0).all() else "its joint does not answer its command in a consistent way"
+        if reason:
+            for member in members:
+                reasons[member] = reason
+            continue
+        log_scale[:, members] = -np.log(gains)
+        everything = np.ones(len(relations.target), dtype=bool)
+        problem = OrbitProblem(relations, members, everything)
+        if offsets:
+            found = intercepts(orbit, problems, gains, response)
+            offset[:, members], offset_shared[members] = smallest_offsets(
+                found, problem.shift_direction, 1 / gains
+            )
+        scale_known = jackknife(log_scale[1:, members]) < LARGEST_ERROR
+        identifiable[members] = scale_known & (len(members) > 1)
+        alone = len(members) == 1 and problem.shift_direction is not None
+        offset_identifiable[members] = (
+            scale_known & (jackknife(offset[1:, members]) < LARGEST_ERROR) & offsets & (not alone)
+        )
+        for member, known in zip(members, scale_known, strict=True):
+            if len(members) == 1:
+                reasons[member] = ALONE
+            elif not known:
+                reasons[member] = "its response to commands is too uncertain; more varied commands would tell"
+    log_scale[:, ~identifiable] = 0.0
+    offset[:, ~offset_identifiable] = 0.0
+    scale = np.exp(log_scale[0])
+    log_scale_error, offset_error = jackknife(log_scale[1:]), jackknife(offset[1:])
+    return Identification(
+        group=group,
+        scale=scale,
+        offset=offset[0],
+        log_scale_error=log_scale_error,
+        offset_error=offset_error,
+        interval=Interval.around(
+            scale, offset[0], log_scale_error, offset_error, blocks=BLOCKS, confidence=confidence
+        ),
+        identifiable=identifiable,
+        offset_identifiable=offset_identifiable,
+        offset_shared=offset_shared,
+        orbit=label,
+        reasons=tuple(reasons),
+        transitions=float(sums[0][:, 0, 0, 0].sum()),
+    )
+
+
+def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """p of each actuator, of geometric mean 1, and the coefficients of G: (..., m) and (..., features).
+
+    The controls are taken out actuator by actuator. What is left is a product of the actuator's p and the
+    orbit's G, fitted by alternating least squares.
+
+    :param problems: (..., views, rows, rows)
+    """
+    size = orbit.response_size
+    left, right = [], []
+    for member in orbit.members:
+        own = problems[..., [view.member == member for view in orbit.views], :, :].sum(axis=-3)
+        controls = own.shape[-1] - size - 1
+        among = own[..., :controls, :controls]
+        taken = np.linalg.solve(_with_ridge(among), own[..., :controls, controls:])
+        rest = own[..., controls:, controls:] - own[..., controls:, :controls] @ taken
+        left.append(rest[..., :size, :size])
+        right.append(rest[..., :size, size])
+    squares, products = np.stack(left, axis=-3), np.stack(right, axis=-2)  # (..., m, d, d), (..., m, d)
+    gains = np.ones(products.shape[:-1])
+    for _ in range(STEPS):
+        pooled = (gains[..., None, None] ** 2 * squares).sum(axis=-3)
+        response = np.linalg.solve(
+            _with_ridge(pooled), (gains[..., None] * products).sum(axis=-2)[..., None]
+        )[..., 0]
+        following = (products * response[..., None, :]).sum(axis=-1)
+        following /= np.einsum("...i,...mij,...j->...m", response, squares, response)
+        sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
+        following /= np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
+        settled = np.abs(following - gains).max() < 1e-9
+        gains = following
+        if settled:
+            break
+    return gains, response
+
+
+def intercepts(
+    orbit: OrbitViews, problems: FloatArray, gains: FloatArray, response: FloatArray
+) -> FloatArray:
+    """The offset of each actuator, (..., m), up to what a common F can hide.
+
+    With p and G known, ``v' - v - p G S a = F - p G S o`` is linear in F and o.
+    """
+    size = orbit.response_size
+    controls = problems.shape[-1] - size - 1
+    count = len(orbit.members)
+    left = np.zeros((*problems.shape[:-3], controls + count, controls + count))
+    right = np.zeros((*problems.shape[:-3], controls + count))
+    for at, view in enumerate(orbit.views):
+        own = problems[..., at, :, :]
+        column = controls + int(np.flatnonzero(orbit.members == view.member)[0])
+        gain = gains[..., column - controls, None]
+        along = -gain * view.sign * response  # of o_i, by the features of the response
+        rest = own[..., :controls, -1] - gain * (
+            own[..., :controls, controls:-1] @ response[..., None]
+        ).squeeze(-1)
+        left[..., :controls, :controls] += own[..., :controls, :controls]
+        crossing = (own[..., :controls, :size] @ along[..., None]).squeeze(-1)
+        left[..., :controls, column] += crossing
+        left[..., column, :controls] += crossing
+        left[..., column, column] += (crossing[..., :size] * along).sum(axis=-1)
+        right[..., :controls] += rest
+        right[..., column] += (rest[..., :size] * along).sum(axis=-1)
+    solution = np.linalg.solve(_with_ridge(left), right[..., None]).astype(np.float64, copy=False)
+    return solution[..., controls:, 0]
+
+
+def _with_ridge(matrix: FloatArray) -> FloatArray:
+    sizes = np.diagonal(matrix, axis1=-2, axis2=-1)
+    floor: FloatArray = np.maximum(sizes, 1e-9 * sizes.max(axis=-1, keepdims=True) + np.finfo(float).tiny)
+    ridged: FloatArray = matrix + RIDGE * floor[..., None] * np.eye(matrix.shape[-1])
+    return ridged
+
+
+def _too_few(orbit: OrbitViews, sums: FloatArray) -> str:
+    """Why the actuators of an orbit have too little data, or an empty text."""
+    counts = [
+        max(sums[at, 0, 0] for at, view in enumerate(orbit.views) if view.member == member)
+        for member in orbit.members
+    ]
+    needed = LEAST_PER_FEATURE * orbit.response_size
+    if min(counts) >= needed:
+        return ""
+    return f"there are {min(counts):.0f} transitions of it; {needed} are the least that can tell"
+
+
+def _checked(
+    group: SymmetryGroup,
+    observations: npt.ArrayLike,
+    actions: npt.ArrayLike,
+    next_observations: npt.ArrayLike,
+    means: npt.ArrayLike | None,
+) -> Transitions:
+    """Arrays of finite numbers whose shapes fit the group and each other."""
+    sizes = {"observations": group.observation_size, "actions": group.action_size}
+    sizes |= {"next_observations": group.observation_size, "means": group.action_size}
+    given = {
+        "observations": observations,
+        "actions": actions,
+        "next_observations": next_observations,
+        "means": means,
+    }
+    arrays: dict[str, FloatArray] = {}
+    for name, values in given.items():
+        if values is None:
+            continue
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != sizes[name]:
+            raise ValueError(
+                f"{name}: expected a row of {sizes[name]} per transition, got shape {array.shape}"
+            )
+        if arrays and len(array) != len(arrays["observations"]):
+            raise ValueError(
+                f"{name} has {len(array)} rows, but there are {len(arrays['observations'])} observations"
+            )
+        if not np.isfinite(array).all():
+            row, element = np.argwhere(~np.isfinite(array))[0]
+            raise ValueError(f"{name}: row {row}, element {element} is {array[row, element]}")
+        arrays[name] = array
+    return Transitions(**arrays)

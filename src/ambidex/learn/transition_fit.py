@@ -1,0 +1,111 @@
+"""The fit from transitions: all action maps from what the robot does, however little the policy knows yet."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ambidex.learn.identify import BLOCKS, identification, moments
+from ambidex.learn.pairwise import spread_penalty
+from ambidex.learn.protocol import FloatArray, Metric, Weight
+from ambidex.learn.scale_average import ScaleAverage, Target
+from ambidex.learn.views import Transitions, orbit_views
+from ambidex.symmetry import SymmetryGroup
+
+
+def certainty(half_width: float) -> float:
+    """At most 1, falling with the half-width of the confidence interval.
+
+    The estimate rests on all transitions so far, so it needs no further averaging.
+    """
+    return 0.01 / (0.01 + half_width**4)
+
+
+@dataclass(frozen=True)
+class TransitionFit:
+    """Fits a scale (and an offset) per actuator to the transitions of the roll-outs; see `identify`.
+
+    It needs a description by names, which says which observation is the speed of the joint that an action
+    drives. An actuator that the transitions do not identify yet keeps the given map.
+
+    :param offsets: whether actuators may have offsets. They are read from what is left when everything else
+        is explained, so contacts that the regression does not describe show up as offsets: leave them out
+        for robots that walk
+    :param update_weight: from the half-width of the 95 percent interval (of the logarithm of a scale, or of
+        an offset) to the weight of an update
+    :param function_weight: H_G, from the uncertainty of a map's multiplier to how far the map is trusted
+    :param memory: after this many transitions, what was seen before counts by a factor e less: longer is more
+        exact, shorter follows wear sooner
+    :param largest_scale: an update that would bring a scale above this, or below its inverse, is skipped and
+        counted
+    """
+
+    offsets: bool = False
+    update_weight: Weight = certainty
+    function_weight: Weight = spread_penalty
+    memory: float = 500_000
+    largest_scale: float = 20.0
+
+    def __post_init__(self) -> None:
+        for name in ("update_weight", "function_weight"):
+            if not callable(getattr(self, name)):
+                raise ValueError(
+                    f"TransitionFit: {name} is a function of one number; got {getattr(self, name)!r}"
+                )
+        if not self.memory > 0:
+            raise ValueError(
+                f"TransitionFit: memory is a positive number of transitions; got {self.memory!r}"
+            )
+        if not self.largest_scale > 1:
+            raise ValueError(f"TransitionFit: largest_scale is above 1; got {self.largest_scale!r}")
+
+    def start(self, group: SymmetryGroup) -> TransitionState:
+        return TransitionState(self, group)
+
+
+class TransitionState(ScaleAverage):
+    """The moving averages of log scale and offset, and the sums that all transitions so far add up to."""
+
+    def __init__(self, spec: TransitionFit, group: SymmetryGroup) -> None:
+        super().__init__(spec, group)
+        self.spec = spec
+        self.orbits = orbit_views(group)
+        for name, orbit in zip(self._moments, self.orbits, strict=True):
+            rows = orbit.row_size(means=True)
+            setattr(self, name, np.zeros((BLOCKS, len(orbit.views), rows, rows)))
+        self.arrays = (*ScaleAverage.arrays, *self._moments)
+        self.transitions = 0.0
+
+    @property
+    def _moments(self) -> list[str]:
+        return [f"moments_{number}" for number in range(len(self.orbits))]
+
+    def watch(self, transitions: Transitions) -> None:
+        """Add the transitions of a roll-out to the sums, and forget a little of what was before."""
+        kept = math.exp(-len(transitions) / self.spec.memory)
+        for name, orbit in zip(self._moments, self.orbits, strict=True):
+            setattr(self, name, kept * getattr(self, name) + moments(orbit, transitions))
+
+    def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
+        """Move the estimators toward what all transitions say together; the policy has no say in it."""
+        newest = identification(
+            self.group,
+            self.orbits,
+            [getattr(self, name) for name in self._moments],
+            offsets=self.spec.offsets,
+            confidence=0.95,
+        )
+        self.transitions = newest.transitions
+        self.move(Target.of(newest))
+
+    def function_weights(self) -> FloatArray:
+        width = np.nan_to_num(self.half_widths[0])
+        uncertainty = np.hypot(width[self.relations.target], width[self.relations.source])
+        weigh = self.spec.function_weight
+        return np.array([weigh(float(value)) for value in uncertainty]).reshape(len(self.group), -1)
+
+    def metrics(self) -> list[Metric]:
+        return [*super().metrics(), ("transitions", "", "", self.transitions)]
