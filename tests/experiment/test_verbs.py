@@ -53,6 +53,20 @@ def test_several_words_after_one_option(tmp_path, monkeypatch):
     assert (options["engine"], options["jobs"]) == ("local", 3)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate {} --episodes 0",
+        "play {} --video film.gif --seconds 0",
+        "sweep --scenarios triangle --methods ppo --out {} --jobs 0",
+        "sweep --scenarios triangle --methods ppo --out {} --seeds 0",
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(finished, words):
+    option = words.split()[-2]
+    assert option in _run(*words.format(finished).split(), code=2)
+
+
 def test_a_failed_run_of_a_sweep_ends_with_status_1(tmp_path, monkeypatch):
     def fail(runs, out, **options):
         outcome = sweep.Outcome(runs[0], "failed", "out of luck")

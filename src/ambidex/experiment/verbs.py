@@ -112,7 +112,7 @@ def _attend(config: Any, directory: Path, work: Any) -> None:
 def evaluate(
     directory: RunDirectory,
     policy: Which = "best",
-    episodes: Annotated[int | None, typer.Option(help="How many; as in training by default.")] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, help="How many; as in training by default.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Deterministic episodes of a trained policy, per goal, and how symmetric the policy is.
@@ -148,11 +148,11 @@ def sweep(
     scenarios: Annotated[list[str], typer.Option(help="One or more scenarios.")],
     methods: Annotated[list[str], typer.Option(help="One or more of ppo, msl, psl, asl.")],
     out: Annotated[Path, typer.Option(help="Where the runs are kept.")],
-    seeds: Annotated[int, typer.Option(help="How many seeds, counted from 0.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
     steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
     assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or Ray tasks.")] = "local",
-    jobs: Annotated[int | None, typer.Option(help="Runs at once; one per core by default.")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; one per core by default.")] = None,
 ) -> None:
     """Train a grid of runs; the same command again skips what is done and resumes what is not.
 
@@ -201,7 +201,7 @@ def play(
     directory: RunDirectory,
     video: Annotated[Path, typer.Option(help="An .mp4 or .gif file.")],
     policy: Which = "best",
-    seconds: Annotated[float, typer.Option(help="Length of the film.")] = 10.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Length of the film.")] = 10.0,
 ) -> None:
     """Film a trained policy; needs no screen.
 
