@@ -72,3 +72,8 @@ def test_the_ants_physics_is_left_as_it_is() -> None:
 
 def test_an_environment_without_known_geometry_is_not_measured() -> None:
     assert policy_symmetry(lambda observation: 0, gymnasium.make("CartPole-v1")) == []
+
+
+def test_episodes_too_short_to_visit_a_state_are_not_measured() -> None:
+    env = gymnasium.wrappers.TimeLimit(gymnasium.make("ambidex/Triangle-v0", evaluation=True), 3)
+    assert policy_symmetry(towards_targets, env, episodes=2) == []

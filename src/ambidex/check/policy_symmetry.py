@@ -49,12 +49,15 @@ def policy_symmetry(act: Act, env: gymnasium.Env[Any, Any], *, episodes: int = 8
     :param act: the deterministic action for an observation
     :param env: as the policy sees it, without wrappers that change observations
     :param episodes: played to visit states and to see the gait
-    :return: one entry for each isometry that the robot has; none where its geometry is not known
+    :return: one entry for each isometry that the robot has; none where its geometry is not known, or where
+        no episode is long enough to visit a state
     """
     simulator = simulator_of(env)
     if not isinstance(simulator, JointedSimulator):
         return []
     states, excursions = _play(act, env, simulator, episodes)
+    if not states:
+        return []
     observations = [simulator.set_symmetric_state(state, IDENTITY) for state in states]
     actions = np.array([flat(act(observation)) for observation in observations])
     spread = np.maximum(actions.std(axis=0), 1e-9)

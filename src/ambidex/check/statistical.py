@@ -118,8 +118,9 @@ def _check(symmetry: Symmetry, transitions: list[FloatArray], names: Names) -> T
     if not suspects:
         return TransformResult(symmetry.name, None, "holds", (), elements)
     worst = max(suspects, key=lambda result: result.score or 0.0)
+    more = f" (and of {len(suspects) - 1} more elements)" if len(suspects) > 1 else ""
     message = (
-        f"The distribution of {worst.name} (and of {len(suspects) - 1} more elements) changes under the "
+        f"The distribution of {worst.name}{more} changes under the "
         f"transform, by {worst.score:.0f} standard errors: a wrong table, an imperfect robot or starts that "
         "are not symmetric."
     )
