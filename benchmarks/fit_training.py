@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import triangle
 from stable_baselines3.common.callbacks import BaseCallback
 
-from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO, load
-from ambidex.envs.triangle import TriangleVecEnv
+from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO
 from ambidex.learn.canonical import Noise
 from ambidex.learn.protocol import Fit
 
@@ -66,28 +66,18 @@ class Errors(BaseCallback):
 
 
 def run(scenario: str, fit: Fit, seed: int, steps: int) -> list[tuple[int, float, float, float]]:
-    env = TriangleVecEnv(32, scenario=scenario, seed=seed)
     errors = Errors()
-    SymmetricPPO(
-        "MlpPolicy",
-        env,
-        symmetries=load("triangle"),
-        loss=ASL(
-            policy_weight=0.1,
-            max_shift=0.5,
-            dead_zone={"a": 0.1, "b": 0.1, "c": 0.1, "d": 0, "e": 0},
-            fit=fit,
-        ),
-        n_steps=64,
+    triangle.train(
+        32,
+        errors,
+        scenario=scenario,
+        seed=seed,
+        steps=steps,
+        loss=ASL(policy_weight=0.1, max_shift=0.5, dead_zone=DEAD_ZONE, fit=fit),
         batch_size=256,
         n_epochs=5,
         learning_rate=1e-3,
-        gae_lambda=0.9,
-        clip_range=0.4,
-        policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.0, "ortho_init": False},
-        seed=seed,
-        device="cpu",
-    ).learn(steps, callback=errors)
+    )
     return errors.rows
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import triangle
 from stable_baselines3.common.callbacks import BaseCallback
 
-from ambidex import ASL, SymmetricPPO, load
+from ambidex import ASL
 from ambidex.envs.triangle import TriangleVecEnv
 
 LOSS = ASL(policy_weight=1.0, value_weight=0.5, max_shift=2.0, dead_zone=0.0, value_gate=None, fit=None)
@@ -52,22 +53,18 @@ class Curve(BaseCallback):
 
 def train(method: str, seed: int, steps: int) -> list[tuple[int, float]]:
     curve = Curve()
-    SymmetricPPO(
-        "MlpPolicy",
-        TriangleVecEnv(4, scenario="triangle", seed=seed),
-        symmetries=load("triangle"),
+    triangle.train(
+        4,
+        curve,
+        scenario="triangle",
+        seed=seed,
+        steps=steps,
         fast=True,
-        n_steps=64,
         batch_size=64,
         n_epochs=10,
         learning_rate=3e-4,
-        gae_lambda=0.9,
-        clip_range=0.4,
-        policy_kwargs={"net_arch": [64, 64], "log_std_init": -1.0, "ortho_init": False},
-        seed=seed,
-        device="cpu",
         **METHODS[method],
-    ).learn(steps, callback=curve)
+    )
     return curve.points
 
 
