@@ -161,7 +161,8 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
 
     :param problems: (..., views, rows, rows)
     """
-    size = orbit.response_size
+    degrees = orbit.degrees
+    size = len(degrees)
     left, right = [], []
     for member in orbit.members:
         own = problems[..., [view.member == member for view in orbit.views], :, :].sum(axis=-3)
@@ -174,12 +175,14 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
     squares, products = np.stack(left, axis=-3), np.stack(right, axis=-2)  # (..., m, d, d), (..., m, d)
     gains = np.ones(products.shape[:-1])
     for _ in range(STEPS):
-        pooled = (gains[..., None, None] ** 2 * squares).sum(axis=-3)
-        response = np.linalg.solve(
-            _with_ridge(pooled), (gains[..., None] * products).sum(axis=-2)[..., None]
-        )[..., 0]
-        following = (products * response[..., None, :]).sum(axis=-1)
-        following /= np.einsum("...i,...mij,...j->...m", response, squares, response)
+        powers = gains[..., None] ** degrees
+        pooled = (powers[..., :, None] * squares * powers[..., None, :]).sum(axis=-3)
+        response = np.linalg.solve(_with_ridge(pooled), (powers * products).sum(axis=-2)[..., None])[..., 0]
+        expected = powers * response[..., None, :]
+        slope = degrees * gains[..., None] ** (degrees - 1) * response[..., None, :]
+        error = products - (squares @ expected[..., None])[..., 0]
+        curvature = (slope[..., None, :] @ squares @ slope[..., None])[..., 0, 0]
+        following = gains + (slope * error).sum(axis=-1) / curvature
         sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
         following /= np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
         settled = np.abs(following - gains).max() < 1e-9
@@ -196,7 +199,7 @@ def intercepts(
 
     With p and G known, ``v' - v - p G S a = F - p G S o`` is linear in F and o.
     """
-    size = orbit.response_size
+    size, linear = len(orbit.degrees), orbit.feature_count
     controls = problems.shape[-1] - size - 1
     count = len(orbit.members)
     left = np.zeros((*problems.shape[:-3], controls + count, controls + count))
@@ -205,17 +208,16 @@ def intercepts(
         own = problems[..., at, :, :]
         column = controls + int(np.flatnonzero(orbit.members == view.member)[0])
         gain = gains[..., column - controls, None]
-        along = -gain * view.sign * response  # of o_i, by the features of the response
-        rest = own[..., :controls, -1] - gain * (
-            own[..., :controls, controls:-1] @ response[..., None]
-        ).squeeze(-1)
+        along = -gain * view.sign * response[..., :linear]  # of o_i, by the features
+        answer = gain**orbit.degrees * response
+        rest = own[..., :controls, -1] - (own[..., :controls, controls:-1] @ answer[..., None])[..., 0]
         left[..., :controls, :controls] += own[..., :controls, :controls]
-        crossing = (own[..., :controls, :size] @ along[..., None]).squeeze(-1)
+        crossing = (own[..., :controls, :linear] @ along[..., None])[..., 0]
         left[..., :controls, column] += crossing
         left[..., column, :controls] += crossing
-        left[..., column, column] += (crossing[..., :size] * along).sum(axis=-1)
+        left[..., column, column] += (crossing[..., :linear] * along).sum(axis=-1)
         right[..., :controls] += rest
-        right[..., column] += (rest[..., :size] * along).sum(axis=-1)
+        right[..., column] += (rest[..., :linear] * along).sum(axis=-1)
     solution = np.linalg.solve(_with_ridge(left), right[..., None]).astype(np.float64, copy=False)
     return solution[..., controls:, 0]
 
@@ -233,7 +235,7 @@ def _too_few(orbit: OrbitViews, sums: FloatArray) -> str:
         max(sums[at, 0, 0] for at, view in enumerate(orbit.views) if view.member == member)
         for member in orbit.members
     ]
-    needed = LEAST_PER_FEATURE * orbit.response_size
+    needed = LEAST_PER_FEATURE * len(orbit.degrees)
     if min(counts) >= needed:
         return ""
     return f"there are {min(counts):.0f} transitions of it; {needed} are the least that can tell"

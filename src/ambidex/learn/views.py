@@ -27,13 +27,11 @@ class Transitions:
     :param observations: s
     :param actions: a, as the robot got it: clipped to the action box
     :param next_observations: s'
-    :param means: the policy's mean action at s, if known: what is left of the action is then noise for sure
     """
 
     observations: FloatArray
     actions: FloatArray
     next_observations: FloatArray
-    means: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.observations)
@@ -46,7 +44,6 @@ class Transitions:
                 self.observations[start:end],
                 self.actions[start:end],
                 self.next_observations[start:end],
-                None if self.means is None else self.means[start:end],
             )
             for start, end in pairwise(ends)
         ]
@@ -88,13 +85,19 @@ class OrbitViews:
     limits: FloatArray
 
     @property
-    def response_size(self) -> int:
+    def feature_count(self) -> int:
         return (1 + 4 * len(self.positions) + len(self.speeds)) * (1 if self.contact is None else 2)
 
-    def row_size(self, *, means: bool) -> int:
-        """How many numbers `rows` has per transition, with or without known means."""
+    @property
+    def degrees(self) -> IntArray:
+        """Of each term of the response in the command."""
+        return np.concatenate([np.ones(self.feature_count, dtype=np.int64), [2, 3]])
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers `rows` has per transition."""
         others = len(self.views[0].matrix) - len(self.seen)
-        return (3 if means else 2) * self.response_size + others + 1
+        return self.feature_count + others + len(self.degrees) + 1
 
     @property
     def seen(self) -> set[int]:
@@ -103,20 +106,18 @@ class OrbitViews:
         return {*self.positions, *self.speeds} | contact
 
     def rows(self, transitions: Transitions, view: View) -> FloatArray:
-        """What the regression is about, a row per transition: controls, response to the action, outcome.
+        """What the regression is about, a row per transition: controls, terms of the response, outcome.
 
-        The controls are what the outcome depends on beside the action: first the features of the response,
-        then all other observations, then the response to the policy's mean where that is known.
+        The controls are what the outcome depends on beside the command: first the features of the response,
+        then all other observations.
         """
         states = transitions.observations @ view.matrix.T
         outcome = transitions.next_observations @ view.matrix[self.speed] - states[:, self.speed]
         features = self.features(states)
         others = [index for index in range(states.shape[1]) if index not in self.seen]
-        parts = [features, states[:, others]]
-        if transitions.means is not None:
-            parts.append(features * (view.sign * transitions.means[:, view.member, None]))
-        parts.append(features * (view.sign * transitions.actions[:, view.member, None]))
-        return np.concatenate([*parts, outcome[:, None]], axis=1)
+        command = view.sign * transitions.actions[:, view.member, None]
+        response = (features * command, command**2, command**3)
+        return np.concatenate([features, states[:, others], *response, outcome[:, None]], axis=1)
 
     def features(self, states: FloatArray) -> FloatArray:
         """What the response of a joint to its torque depends on: its limb's posture, speed and contact."""
