@@ -8,7 +8,8 @@ actuator's command should change the speed of its joint as the counterpart's doe
 
 with F and G common to the orbit and p_i = 1/s_i the actuator's own. G says how a joint answers a torque in
 this posture and contact, so that legs that stand and legs that swing are compared at like. F and G are linear
-in features; all that is needed of the data are sums of products, which add up and can be forgotten slowly.
+in features, and G has a square and a cube of the torque too, since a joint that meets its limit answers less
+than its share. All that is needed of the data are sums of products, which add up and can be forgotten slowly.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ def identify(
     actions: npt.ArrayLike,
     next_observations: npt.ArrayLike,
     *,
-    means: npt.ArrayLike | None = None,
     offsets: bool = True,
     confidence: float = 0.95,
 ) -> Identification:
@@ -61,13 +61,12 @@ def identify(
     :param observations: (T, o) in the order in which they were visited
     :param actions: (T, n) as the robot got them, clipped to the action box
     :param next_observations: (T, o), none of them from after a reset
-    :param means: (T, n) the policy's mean actions, if known
     :param offsets: whether actuators may have offsets
     :param confidence: of the intervals, which take the correlation of consecutive states into account
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
-    transitions = _checked(group, observations, actions, next_observations, means)
+    transitions = _checked(group, observations, actions, next_observations)
     orbits = orbit_views(group)
     sums = [moments(orbit, transitions) for orbit in orbits]
     return identification(group, orbits, sums, offsets=offsets, confidence=confidence)
@@ -246,26 +245,18 @@ def _checked(
     observations: npt.ArrayLike,
     actions: npt.ArrayLike,
     next_observations: npt.ArrayLike,
-    means: npt.ArrayLike | None,
 ) -> Transitions:
     """Arrays of finite numbers whose shapes fit the group and each other."""
-    sizes = {"observations": group.observation_size, "actions": group.action_size}
-    sizes |= {"next_observations": group.observation_size, "means": group.action_size}
     given = {
-        "observations": observations,
-        "actions": actions,
-        "next_observations": next_observations,
-        "means": means,
+        "observations": (observations, group.observation_size),
+        "actions": (actions, group.action_size),
+        "next_observations": (next_observations, group.observation_size),
     }
     arrays: dict[str, FloatArray] = {}
-    for name, values in given.items():
-        if values is None:
-            continue
+    for name, (values, size) in given.items():
         array = np.asarray(values, dtype=np.float64)
-        if array.ndim != 2 or array.shape[1] != sizes[name]:
-            raise ValueError(
-                f"{name}: expected a row of {sizes[name]} per transition, got shape {array.shape}"
-            )
+        if array.ndim != 2 or array.shape[1] != size:
+            raise ValueError(f"{name}: expected a row of {size} per transition, got shape {array.shape}")
         if arrays and len(array) != len(arrays["observations"]):
             raise ValueError(
                 f"{name} has {len(array)} rows, but there are {len(arrays['observations'])} observations"

@@ -74,8 +74,7 @@ class TransitionState(ScaleAverage):
         self.spec = spec
         self.orbits = orbit_views(group)
         for name, orbit in zip(self._moments, self.orbits, strict=True):
-            rows = orbit.row_size(means=True)
-            setattr(self, name, np.zeros((BLOCKS, len(orbit.views), rows, rows)))
+            setattr(self, name, np.zeros((BLOCKS, len(orbit.views), orbit.row_size, orbit.row_size)))
         self.arrays = (*ScaleAverage.arrays, *self._moments)
         self.transitions = 0.0
 
