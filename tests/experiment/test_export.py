@@ -6,7 +6,7 @@ from ambidex.experiment import export, stored
 from ambidex.experiment.files import read_arrays
 
 
-def _relu_or_tanh_by_hand(arrays, observations, low, high):
+def _tanh_actor_by_hand(arrays, observations, low, high):
     """The actor written out, from the stored numbers alone."""
     hidden = observations.astype(np.float64)
     for layer in (0, 2):
@@ -26,7 +26,7 @@ def test_the_file_acts_as_the_policy_with_clipping(finished, tmp_path):
     observations = np.random.default_rng(0).normal(0, 20, (7, *policy.env.observation_space.shape))
     observations = observations.astype(np.float32)
     arrays = read_arrays(finished / "policy-last.safetensors")
-    by_hand = _relu_or_tanh_by_hand(arrays, observations, space.low, space.high)
+    by_hand = _tanh_actor_by_hand(arrays, observations, space.low, space.high)
     for batch in (observations, observations[:1]):
         (actions,) = session.run(["action"], {"observation": batch})
         np.testing.assert_allclose(actions, by_hand[: len(batch)], atol=1e-5)

@@ -57,6 +57,15 @@ def test_reading_leaves_out_the_line_that_is_being_written(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n3,")
     assert read_columns(tmp_path / "x.csv", "b") == [("2",)]
     assert read_columns(tmp_path / "absent.csv", "b") == []
+    (tmp_path / "empty.csv").touch()
+    assert read_columns(tmp_path / "empty.csv", "b") == []
+
+
+def test_reading_leaves_out_a_line_that_broke_off_and_names_a_missing_column(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n3\n5,6\n")
+    assert read_columns(tmp_path / "x.csv", "b", "a") == [("2", "1"), ("6", "5")]
+    with pytest.raises(ValueError, match=r"x\.csv lacks the column 'c'"):
+        read_columns(tmp_path / "x.csv", "a", "c")
 
 
 def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):

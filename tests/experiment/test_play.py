@@ -3,6 +3,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 
+from ambidex.envs.triangle import TriangleEnv
 from ambidex.experiment.play import play
 
 
@@ -20,6 +21,17 @@ def test_a_moving_picture(finished, tmp_path):
     assert len(frames) == 9
     assert (frames[0] != frames[-1]).any()
     assert np.std(frames[0]) > 0
+
+
+def test_an_environment_without_pictures_is_named(finished, tmp_path, monkeypatch):
+    def refuse(self):
+        raise NotImplementedError
+
+    for render in (refuse, lambda self: None):
+        monkeypatch.setattr(TriangleEnv, "render", render)
+        with pytest.raises(ValueError, match="TriangleEnv does not draw pictures"):
+            play(finished, tmp_path / "film.gif")
+    assert not list(tmp_path.iterdir())
 
 
 def test_other_formats_are_refused(finished, tmp_path):

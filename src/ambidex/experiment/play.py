@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from ambidex.experiment import stored
@@ -55,12 +56,22 @@ def _film(policy: StoredPolicy, count: int) -> list[Any]:
         if over:
             observation, _ = env.reset()
         if len(frames) <= step * FRAMES_PER_SECOND / step_rate:
-            frames.append(np.asarray(env.render(), dtype=np.uint8))
+            frames.append(_drawn(env))
         observation, _, terminated, truncated, _ = env.step(policy.act(observation))
         over = terminated or truncated
         step += 1
     env.close()
     return frames
+
+
+def _drawn(env: gym.Env) -> np.ndarray:
+    try:
+        picture = env.render()
+    except NotImplementedError:
+        picture = None
+    if not isinstance(picture, np.ndarray):
+        raise ValueError(f"{type(env.unwrapped).__name__} does not draw pictures (render_mode 'rgb_array')")
+    return picture.astype(np.uint8)
 
 
 def _even(frame: np.ndarray) -> np.ndarray:
