@@ -73,6 +73,32 @@ def test_plain_statistics_do_not_commute(ant: SymmetryGroup, make_world: Callabl
     assert np.abs(there - ant["xz"].observation(env.normalize_obs(observations))).max() > 0.1
 
 
+def test_rewards_are_normalised_as_by_stable_baselines3(
+    ant: SymmetryGroup, make_world: Callable[[int, int], Any]
+) -> None:
+    """Step by step the same numbers, in training and with the statistics held still."""
+    kwargs = {"gamma": 0.9, "clip_reward": 1.5, "epsilon": 1e-6}
+    venvs = [DummyVecEnv([lambda: make_world(28, 8)] * 3) for _ in range(2)]
+    ours, theirs = SymmetricVecNormalize(venvs[0], symmetries=ant, **kwargs), VecNormalize(venvs[1], **kwargs)
+    for env in (ours, theirs):
+        env.seed(0)
+        env.reset()
+    rng = np.random.default_rng(0)
+    rewards = []
+    for step in range(80):
+        if step == 60:
+            ours.training = theirs.training = False
+        actions = rng.uniform(-1, 1, size=(3, 8)).astype(np.float32)
+        (_, found, _, _), (_, expected, _, _) = ours.step(actions), theirs.step(actions)
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(ours.get_original_reward(), theirs.get_original_reward())
+        rewards.append(found)
+    assert np.std(rewards) > 0.1
+    for name in ("mean", "var", "count"):
+        np.testing.assert_array_equal(getattr(ours.ret_rms, name), getattr(theirs.ret_rms, name))
+    assert ours.ret_rms.count > 100
+
+
 def test_dict_observations(world: type) -> None:
     space = spaces.Dict(
         {"legs": spaces.Box(-9, 9, (2,), np.float32), "body": spaces.Box(-9, 9, (3,), np.float32)}
