@@ -179,7 +179,7 @@ def test_leaving_rows_out_changes_nothing(
 
 
 def test_target_kl_stops_both_at_the_same_minibatch(ready: Ready) -> None:
-    model = ready(MIXED, double=True, target_kl=1e-3)
+    model = ready(MIXED, double=True, target_kl=5e-3, learning_rate=3e-4)  # slow: a limit 7 percent off stops elsewhere
     before = copy.deepcopy(model.policy)
     reference = copy.deepcopy(model)
     quick, slow = update(model, fast.update), update(reference, generic.update)
