@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset: beyond it 
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
 RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
 STEPS = 500
+KINKS, SMOOTHNESS = 200, 1e-3  # of the regression that stands in for an unknown policy
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ def identify(
     actions: npt.ArrayLike,
     next_observations: npt.ArrayLike,
     *,
+    means: npt.ArrayLike | None = None,
     offsets: bool = True,
     confidence: float = 0.95,
 ) -> Identification:
@@ -61,15 +64,34 @@ def identify(
     :param observations: (T, o) in the order in which they were visited
     :param actions: (T, n) as the robot got them, clipped to the action box
     :param next_observations: (T, o), none of them from after a reset
+    :param means: (T, n) the policy's mean actions, if they are known; otherwise what the action was to be
+        expected from the state is estimated, which is less sure where the policy is far from smooth
     :param offsets: whether actuators may have offsets
     :param confidence: of the intervals, which take the correlation of consecutive states into account
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
-    transitions = _checked(group, observations, actions, next_observations)
+    transitions = _checked(group, observations, actions, next_observations, means)
     orbits = orbit_views(group)
     sums = [moments(orbit, transitions) for orbit in orbits]
     return identification(group, orbits, sums, offsets=offsets, confidence=confidence)
+
+
+def expected_actions(observations: FloatArray, actions: FloatArray) -> FloatArray:
+    """What each action was to be expected from its state, by a smooth regression on all the other blocks."""
+    spread = observations.std(axis=0)
+    varying = (observations - observations.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    random = np.random.default_rng(0)
+    directions = random.standard_normal((varying.shape[1], KINKS)) / np.sqrt(max(varying.shape[1], 1))
+    hidden = np.maximum(varying @ directions + random.standard_normal(KINKS), 0.0)
+    inputs = np.concatenate([np.ones((len(observations), 1)), varying, hidden], axis=1)
+    ends = np.linspace(0, len(inputs), BLOCKS + 1).astype(int)
+    blocks = [slice(start, end) for start, end in pairwise(ends)]
+    squares = np.stack([inputs[block].T @ inputs[block] for block in blocks])
+    products = np.stack([inputs[block].T @ actions[block] for block in blocks])
+    ridge = SMOOTHNESS * len(inputs) * np.eye(inputs.shape[1])
+    weights = np.linalg.solve(squares.sum(axis=0) - squares + ridge, products.sum(axis=0) - products)
+    return np.concatenate([inputs[block] @ own for block, own in zip(blocks, weights, strict=True)])
 
 
 def moments(orbit: OrbitViews, transitions: Transitions) -> FloatArray:
@@ -245,13 +267,14 @@ def _checked(
     observations: npt.ArrayLike,
     actions: npt.ArrayLike,
     next_observations: npt.ArrayLike,
+    means: npt.ArrayLike | None,
 ) -> Transitions:
     """Arrays of finite numbers whose shapes fit the group and each other."""
     given = {
         "observations": (observations, group.observation_size),
         "actions": (actions, group.action_size),
         "next_observations": (next_observations, group.observation_size),
-    }
+    } | ({} if means is None else {"means": (means, group.action_size)})
     arrays: dict[str, FloatArray] = {}
     for name, (values, size) in given.items():
         array = np.asarray(values, dtype=np.float64)
@@ -265,4 +288,5 @@ def _checked(
             row, element = np.argwhere(~np.isfinite(array))[0]
             raise ValueError(f"{name}: row {row}, element {element} is {array[row, element]}")
         arrays[name] = array
+    arrays.setdefault("means", expected_actions(arrays["observations"], arrays["actions"]))
     return Transitions(**arrays)

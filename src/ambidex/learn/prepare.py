@@ -77,7 +77,7 @@ class Preparation:
             means = snapshot_means(policy, observations)
         if self._fit is not None and means is not None:
             if isinstance(self._fit, WatchesTransitions):
-                self._fit.watch(_transitions(buffer, policy.action_space))
+                self._fit.watch(_transitions(buffer, means[:, 0], policy.action_space))
             self._update_fit(self._fit, means)
         maps = [self._matrix_and_bias(transform) for transform in self._transforms]
         size = actions.shape[-1] if not maps else len(maps[0][0])
@@ -277,7 +277,7 @@ def _flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype) ->
     return torch.as_tensor(array, device=buffer.device).to(dtype)
 
 
-def _transitions(buffer: RolloutBuffer, space: spaces.Space[Any]) -> Transitions:
+def _transitions(buffer: RolloutBuffer, means: Tensor, space: spaces.Space[Any]) -> Transitions:
     """The steps of the roll-out whose successor is in it too: not the last one, none before a reset."""
     assert isinstance(space, spaces.Box)
     steps = np.arange(buffer.buffer_size * buffer.n_envs) % buffer.buffer_size
@@ -289,6 +289,7 @@ def _transitions(buffer: RolloutBuffer, space: spaces.Space[Any]) -> Transitions
         observations=observations[followed],
         actions=np.clip(actions, space.low, space.high)[followed],
         next_observations=observations[followed + 1],
+        means=means.double().numpy(force=True)[followed],
     )
 
 

@@ -27,11 +27,14 @@ class Transitions:
     :param observations: s
     :param actions: a, as the robot got it: clipped to the action box
     :param next_observations: s'
+    :param means: what the action was to be expected from the state, such as the policy's mean: beyond it, the
+        action is an experiment
     """
 
     observations: FloatArray
     actions: FloatArray
     next_observations: FloatArray
+    means: FloatArray
 
     def __len__(self) -> int:
         return len(self.observations)
@@ -44,6 +47,7 @@ class Transitions:
                 self.observations[start:end],
                 self.actions[start:end],
                 self.next_observations[start:end],
+                self.means[start:end],
             )
             for start, end in pairwise(ends)
         ]
@@ -97,7 +101,7 @@ class OrbitViews:
     def row_size(self) -> int:
         """How many numbers `rows` has per transition."""
         others = len(self.views[0].matrix) - len(self.seen)
-        return self.feature_count + others + len(self.degrees) + 1
+        return self.feature_count + others + 2 * len(self.degrees) + 1
 
     @property
     def seen(self) -> set[int]:
@@ -108,16 +112,19 @@ class OrbitViews:
     def rows(self, transitions: Transitions, view: View) -> FloatArray:
         """What the regression is about, a row per transition: controls, terms of the response, outcome.
 
-        The controls are what the outcome depends on beside the command: first the features of the response,
-        then all other observations.
+        The controls are what the outcome depends on beside the experiment: first the features of the
+        response, then all other observations, then the response to the mean command.
         """
         states = transitions.observations @ view.matrix.T
         outcome = transitions.next_observations @ view.matrix[self.speed] - states[:, self.speed]
         features = self.features(states)
         others = [index for index in range(states.shape[1]) if index not in self.seen]
-        command = view.sign * transitions.actions[:, view.member, None]
-        response = (features * command, command**2, command**3)
-        return np.concatenate([features, states[:, others], *response, outcome[:, None]], axis=1)
+        responses = [
+            part
+            for commands in (transitions.means, transitions.actions)
+            for part in _response(features, view.sign * commands[:, view.member, None])
+        ]
+        return np.concatenate([features, states[:, others], *responses, outcome[:, None]], axis=1)
 
     def features(self, states: FloatArray) -> FloatArray:
         """What the response of a joint to its torque depends on: its limb's posture, speed and contact."""
@@ -135,6 +142,11 @@ class OrbitViews:
         if self.contact is None:
             return free
         return np.concatenate([free, free * states[:, self.contact, None]], axis=1)
+
+
+def _response(features: FloatArray, command: FloatArray) -> tuple[FloatArray, ...]:
+    """The terms of a joint's answer to a command: linear in every feature, then its square and cube."""
+    return features * command, command**2, command**3
 
 
 def orbit_views(group: SymmetryGroup) -> list[OrbitViews]:
