@@ -212,11 +212,26 @@ def demo(
 
     print("A triangle robot: limb 1 is rusty and needs double the torque, limb 2 triple. Nobody tells ASL.")
     shown = demonstrate(out, lambda config: Console(config.title, config.steps))
-    for method, value in shown.best_returns.items():
-        print(f"best return of {method}: {value:.1f}")
+    print("\nreturn, the mean of three seeds:")
     print_table(
-        ["torque of", "learned", "true"],
-        [[ratio.limbs, f"{ratio.learned:.2f}", f"{ratio.true:.2f}"] for ratio in shown.ratios],
+        ["training steps", *(f"{steps:,}" for steps in shown.returns["ppo"])],
+        [
+            [method.upper(), *(f"{value:.1f}" for value in values.values())]
+            for method, values in shown.returns.items()
+        ],
+    )
+    print("\ntorque ratios that ASL learned:")
+    print_table(
+        ["", "mean", "of each seed", "true"],
+        [
+            [
+                ratio.limbs,
+                f"{ratio.mean:.2f}",
+                " ".join(f"{m:.2f}" for m in ratio.learned),
+                f"{ratio.true:.2f}",
+            ]
+            for ratio in shown.ratios
+        ],
     )
     page = write_report(shown.directories, out / "report.html")["page"]
     print(f"the report: {page}")
@@ -252,13 +267,24 @@ def report(
 
 @app.command()
 def diagnose(
-    target: Annotated[Path, typer.Argument(help="A run directory, or a .zip file of Stable-Baselines3.")],
+    target: Annotated[
+        Path | None, typer.Argument(help="A run directory, or a .zip file of Stable-Baselines3.")
+    ] = None,
+    transitions: Annotated[
+        Path | None,
+        typer.Option(help="Logged (s, a, s') of a robot instead of a policy: .npz, .safetensors or .csv."),
+    ] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw the robot into this file.")] = None,
-    states: Annotated[int, typer.Option(help="How many states to visit.")] = 4096,
+    states: Annotated[int, typer.Option(min=1, help="Of a run: how many states to visit.")] = 4096,
     observations: Annotated[
         Path | None, typer.Option(help="Visited observations instead: .csv, .npz or .safetensors.")
     ] = None,
-    symmetry: Annotated[str | None, typer.Option(help="For a .zip: a file or catalog name.")] = None,
+    symmetry: Annotated[
+        str | None, typer.Option(help="For a .zip or transitions: a description's file or catalog name.")
+    ] = None,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="For transitions: look for offsets; contacts cause false ones.")
+    ] = False,
     algorithm: Annotated[str, typer.Option(help="For a .zip: the class that saved it.")] = "PPO",
     trust: Annotated[bool, typer.Option("--trust", help="For a .zip: run the code pickled in it.")] = False,
     as_json: AsJson = False,
@@ -268,11 +294,24 @@ def diagnose(
     Example: ambidex diagnose runs/limping --figure limping.png
 
     Example: ambidex diagnose policy.zip --trust --symmetry ant --observations logged.csv
-    """
-    from ambidex.report.diagnose import diagnose_run, diagnose_zip
-    from ambidex.symmetry import load
 
-    if target.suffix == ".zip":
+    Example: ambidex diagnose --transitions logged.npz --symmetry my-robot.yaml
+    """
+    from ambidex.report.diagnose_motion import MotionDiagnosis, diagnose_transitions
+    from ambidex.report.diagnose_policy import PolicyDiagnosis, diagnose_run, diagnose_zip
+
+    found: PolicyDiagnosis | MotionDiagnosis
+    if target is not None and transitions is not None:
+        raise ValueError(f"give either {target} or --transitions {transitions}, not both")
+    if offsets and transitions is None:
+        raise ValueError("--offsets is for --transitions; the diagnosis of a policy has offsets anyway")
+    if transitions is not None:
+        if symmetry is None:
+            raise ValueError(f"{transitions}: give --symmetry, which says what the arrays hold")
+        found = diagnose_transitions(transitions, symmetry=symmetry, offsets=offsets)
+    elif target is None:
+        raise ValueError("give a run directory or a .zip file, or --transitions FILE with --symmetry")
+    elif target.suffix == ".zip":
         if symmetry is None or observations is None:
             raise ValueError(f"{target}: give --symmetry and --observations, which a .zip does not hold")
         found = diagnose_zip(
@@ -289,7 +328,7 @@ def diagnose(
     if figure is not None:
         from ambidex.report.diagnose_figure import save_figure
 
-        save_figure(found, load(symmetry if symmetry is not None else str(target / "symmetry.yaml")), figure)
+        save_figure(found, figure)
 
 
 def main() -> None:

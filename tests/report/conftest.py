@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ambidex import Symmetry, SymmetryGroup, save
+from ambidex import Symmetry, SymmetryGroup, cli, save
 
 TRIANGLE = {
     "a": ([0, 2, 1], -1, "reflection"),
@@ -23,6 +23,7 @@ TORQUES = (1.0, 2.0, 3.0)
 """What each limb of the rusty triangle needs for the same movement, so that m is 2, 3 and 1.5."""
 
 WriteRun = Callable[..., Path]
+Ambidex = Callable[..., tuple[int | str | None, str, str]]
 
 
 def triangle_map(transform: str, torques: Sequence[float] = TORQUES) -> list[float]:
@@ -143,3 +144,16 @@ def study(tmp_path: Path) -> Path:
                 truth=True,
             )
     return directory
+
+
+@pytest.fixture
+def ambidex(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ambidex:
+    """Runs the command line with these arguments; gives its exit status, output and complaint."""
+
+    def run(*arguments: str) -> tuple[int | str | None, str, str]:
+        monkeypatch.setattr("sys.argv", ["ambidex", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return ended.value.code, *capsys.readouterr()
+
+    return run

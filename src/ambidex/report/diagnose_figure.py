@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ambidex.report.diagnose import Actuator, Diagnosis, limb_position
+from ambidex.report.diagnose import Actuator, Diagnosis
 from ambidex.report.diagnose_words import short_name
-from ambidex.symmetry import SymmetryGroup
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ LESS, SAME, MORE, UNKNOWN, TRUTH = "#1f5fd6", "#8a9099", "#e8710a", "#d7dae0", "
 LIMB, NOTE = "#c3c8d0", "#5f6670"
 
 
-def save_figure(diagnosis: Diagnosis, group: SymmetryGroup, path: Path) -> None:
+def save_figure(diagnosis: Diagnosis, path: Path) -> None:
     """Draw the robot from above (where its description says where limbs are) beside all intervals.
 
     :param path: its ending chooses the format: .png, .svg, .pdf
@@ -28,16 +29,24 @@ def save_figure(diagnosis: Diagnosis, group: SymmetryGroup, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    places = _places(group)
-    columns = [1.25, 1.0, 0.8] if places else [1.0, 0.8]
+    places = _places(diagnosis)
+    panels: list[tuple[float, Callable[[Axes, Diagnosis], None]]] = [(1.0, _draw_scales)]
+    if places:
+        panels.insert(0, (1.25, partial(_draw_robot, places=places)))
+    if diagnosis.knows_offsets:
+        panels.append((0.8, _draw_offsets))
+    widths = [width for width, _ in panels]
     height = max(3.6, 1.5 + 0.34 * len(diagnosis.actuators))
     figure, axes = plt.subplots(
-        1, len(columns), figsize=(4.0 * sum(columns), height), width_ratios=columns, layout="constrained"
+        1,
+        len(panels),
+        figsize=(4.0 * sum(widths), height),
+        width_ratios=widths,
+        layout="constrained",
+        squeeze=False,
     )
-    if places:
-        _draw_robot(axes[0], diagnosis, places)
-    _draw_scales(axes[-2], diagnosis)
-    _draw_offsets(axes[-1], diagnosis)
+    for panel, (_, draw) in zip(axes[0], panels, strict=True):
+        draw(panel, diagnosis)
     figure.suptitle(diagnosis.title, fontsize=11, x=0.01, ha="left")
     aside = path.with_name(f".{path.name}")
     figure.savefig(aside, dpi=150, format=path.suffix.lstrip(".") or "png")
@@ -53,17 +62,16 @@ def colour(one: Actuator) -> str:
     return MORE if one.scale > 1 else LESS
 
 
-def _places(group: SymmetryGroup) -> dict[int, tuple[float, float]]:
+def _places(diagnosis: Diagnosis) -> dict[int, tuple[float, float]]:
     """Where each actuator is drawn: those of a limb one after the other outward; x is up, y to the left."""
     places: dict[int, tuple[float, float]] = {}
     seen: list[tuple[float, float]] = []
-    for index, name in enumerate(group.layout.action_names if group.layout else ()):
-        at = limb_position(group, name)
-        if at is None or not np.hypot(*at):
+    for one in diagnosis.actuators:
+        if one.at is None or not np.hypot(*one.at):
             return {}
-        seen.append(at)
-        outward = (0.25 + 0.9 * seen.count(at)) / np.hypot(*at)
-        places[index] = (-at[1] * outward, at[0] * outward)
+        seen.append(one.at)
+        outward = (0.25 + 0.9 * seen.count(one.at)) / np.hypot(*one.at)
+        places[one.index] = (-one.at[1] * outward, one.at[0] * outward)
     return places
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 
-from ambidex.report.diagnose import Actuator, Diagnosis, Transform
+from ambidex.report.diagnose import Actuator, Diagnosis
+from ambidex.report.diagnose_motion import MotionDiagnosis
+from ambidex.report.diagnose_policy import PolicyDiagnosis, Transform
 from ambidex.report.wording import listed, number, score, steps
 
 MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01  # shares of the samples
@@ -12,24 +15,47 @@ ALIKE = 0.02  # returns nearer than this share of the larger one
 FOLLOWED, LOOSELY = 0.8, 0.4  # mean agreements
 
 
-def in_words(diagnosis: Diagnosis, width: int = 100) -> str:
+def in_words(diagnosis: PolicyDiagnosis | MotionDiagnosis, width: int = 100) -> str:
     """What the diagnosis says, the faults first."""
+    paragraphs = _of_motion(diagnosis) if isinstance(diagnosis, MotionDiagnosis) else _of_policy(diagnosis)
+    wrapped = [
+        "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines)
+        for lines in paragraphs
+        if lines
+    ]
+    return "\n\n".join(wrapped)
+
+
+def _of_policy(diagnosis: PolicyDiagnosis) -> list[list[str]]:
+    return [
+        [f"{diagnosis.title}; {diagnosis.states:,} visited states"],
+        *_actuators(diagnosis, lambda one: _use(diagnosis, one)),
+        _beside_motion(diagnosis),
+        _policy_remarks(diagnosis),
+        _symmetry(diagnosis),
+    ]
+
+
+def _of_motion(diagnosis: MotionDiagnosis) -> list[list[str]]:
+    return [[diagnosis.title], *_actuators(diagnosis), _motion_remarks(diagnosis)]
+
+
+def _actuators(diagnosis: Diagnosis, more: Callable[[Actuator], str] = lambda one: "") -> list[list[str]]:
+    """The faults, what is sound and what is not known.
+
+    :param more: sentences to add to a fault
+    """
     faults = [one for one in diagnosis.actuators if one.is_off]
     sound = [one for one in diagnosis.actuators if not one.is_off and one.scale_known]
     unknown = [one for one in diagnosis.actuators if not one.is_off and not one.scale_known]
     faults.sort(key=lambda one: -max(one.scale, 1 / one.scale))
-    lines = [f"{diagnosis.title}; {diagnosis.states:,} visited states", ""]
-    lines += [_fault(one) for one in faults] or ["No actuator differs from its counterparts beyond chance."]
-    if sound:
-        lines += [
-            "",
-            f"As their counterparts: {', '.join(f'{_name(one)} ({_scale(one)})' for one in sound)}.",
-        ]
-    if unknown:
-        lines += ["", "Not known:"]
-        lines += [f"{_name(one)}: {one.reason}." for one in unknown]
-    lines += ["", *_remarks(diagnosis), "", *_symmetry(diagnosis)]
-    return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines)
+    nothing = "No actuator differs from its counterparts beyond chance."
+    alike = ", ".join(f"{_name(one)} ({_scale(one)})" for one in sound)
+    return [
+        [_fault(one) + more(one) for one in faults] or ([nothing] if sound else []),
+        [f"As their counterparts: {alike}."] if sound else [],
+        ["Not known:", *(f"{_name(one)}: {one.reason}." for one in unknown)] if unknown else [],
+    ]
 
 
 def short_name(one: Actuator) -> str:
@@ -55,34 +81,105 @@ def _fault(one: Actuator) -> str:
         parts.append(f"needs {_scale(one)} times the command of its counterparts")
     if one.offset_is_off:
         half = (one.offset_interval[1] - one.offset_interval[0]) / 2
-        where = f"{number(one.offset, 2)} ± {number(max(half, 0.01), 2)} where they need 0"
-        parts.append(where if parts else f"needs {where}")
+        offset = f"{number(one.offset, 2)} ± {number(max(half, 0.01), 2)}"
+        parts.append(
+            f"{offset} where they need 0" if parts else f"needs {offset} where its counterparts need 0"
+        )
     text = f"{_name(one)}: {', and '.join(parts)}."
     if one.true_scale is not None and one.scale_is_off:
         text += f" In truth it is {number(one.true_scale, 2)} times."
-    if one.saturated > 0.05:
-        text += f" It is at the end of its range in {one.saturated:.0%} of the states."
-    if one.moved is not None and one.scale_is_off:
+    return text
+
+
+def _use(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
+    """What the policy does with an actuator that is off."""
+    behaviour = diagnosis.behaviours[one.index]
+    text = ""
+    if behaviour.saturated > 0.05:
+        text += f" It is at the end of its range in {behaviour.saturated:.0%} of the states."
+    if behaviour.moved is not None and one.scale_is_off:
+        first, last = number(behaviour.moved.first, 2), number(behaviour.moved.last, 2)
         text += (
-            f" The training's own fit went from {number(one.moved.first, 2)} to {number(one.moved.last, 2)}, "
-            f"most of it by step {steps(one.moved.settled)}."
+            f" The training's own fit went from {first} to {last}, most of it by step "
+            f"{steps(behaviour.moved.settled)}."
         )
     return text
 
 
-def _remarks(diagnosis: Diagnosis) -> list[str]:
+def _beside_motion(diagnosis: PolicyDiagnosis) -> list[str]:
+    """Where the robot's own motion says something else than the policy."""
+    if diagnosis.motion is None:
+        return []
+    lines = []
+    for own, moved in zip(diagnosis.actuators, diagnosis.motion.actuators, strict=True):
+        said = f"{_name(own)}: the robot's own motion says {_scale(moved)}, "
+        if own.contradicts(moved):
+            lines.append(f"{said}the policy behaves as if it were {_scale(own)}.")
+        elif moved.scale_is_off and not own.scale_known:
+            lines.append(f"{said}of which the policy does not tell.")
+    if lines:
+        return [
+            *lines,
+            "The motion is about the robot; the policy is about what has been learned of it so far.",
+        ]
+    if any(one.scale_known for one in diagnosis.motion.actuators):
+        return ["The robot's own motion in these states does not contradict the policy."]
+    return ["Of its actuators the robot's own motion in these states does not tell; more states may."]
+
+
+def _motion_remarks(diagnosis: MotionDiagnosis) -> list[str]:
+    known = [one for one in diagnosis.actuators if one.scale_known]
+    if not known:
+        return []
+    return [
+        "± is the 95 % interval of the estimate: the noise of these transitions, not what the regression "
+        "leaves out. It is about what the robot does, whatever policy moved it.",
+        "A scale says how strongly a joint answers its command, whatever the cause: motor, gear, load or "
+        "inertia. A heavier foot or a worn gear shows as a larger scale as well.",
+        _ratios(known),
+        *_shared_offsets(diagnosis),
+        *(_offsets_found(known) if diagnosis.offsets else _offsets_left_out()),
+    ]
+
+
+def _ratios(known: list[Actuator]) -> str:
+    """That scales are relative, with the largest ratio where something is off."""
+    text = "Only ratios between counterparts are known; the geometric mean of their scales is 1"
+    scales = {one.index: one.scale for one in known}
+    pairs = [(one.index, other) for one in known for other in one.counterparts if other in scales]
+    if not pairs or not any(one.scale_is_off for one in known):
+        return f"{text}."
+    more, less = max(pairs, key=lambda pair: scales[pair[0]] / scales[pair[1]])
+    return (
+        f"{text}, so a weak joint makes the others look strong. The largest ratio: joint {more} needs "
+        f"{number(scales[more] / scales[less], 2)} times the command of joint {less}."
+    )
+
+
+def _offsets_found(known: list[Actuator]) -> list[str]:
+    uncertain = [str(one.index) for one in known if not one.offset_known]
+    return [
+        *([f"Too uncertain to tell: the offset of joint {listed(uncertain)}."] if uncertain else []),
+        "Offsets are what is left when all else is explained. Contacts that the regression does not describe "
+        "show up as offsets: on a walking ant false ones of up to 0.05 were seen.",
+    ]
+
+
+def _offsets_left_out() -> list[str]:
+    return [
+        "Offsets were left out (--offsets looks for them): contacts that the regression does not describe "
+        "show up as offsets, on a walking ant false ones of up to 0.05."
+    ]
+
+
+def _policy_remarks(diagnosis: PolicyDiagnosis) -> list[str]:
     remarks = []
     if any(one.scale_known for one in diagnosis.actuators):
         remarks.append(
             "± is the 95 % interval of what this policy does. The robot is as described as far as the policy "
             "is good: while it still learns, expect more."
         )
-    for members in diagnosis.shared_offsets:
-        names = listed([str(member) for member in members])
-        remarks.append(
-            f"Of joints {names} only the differences of their offsets are known: moving all of them the same "
-            "way changes nothing that a symmetry could see."
-        )
+    remarks += _shared_offsets(diagnosis)
     least = diagnosis.least_followed
     others = [f"{one.name} {number(one.agreement, 2)}" for one in diagnosis.transforms if one is not least]
     remarks.append(
@@ -93,7 +190,15 @@ def _remarks(diagnosis: Diagnosis) -> list[str]:
     return remarks
 
 
-def _symmetry(diagnosis: Diagnosis) -> list[str]:
+def _shared_offsets(diagnosis: Diagnosis) -> list[str]:
+    return [
+        f"Of joints {listed([str(member) for member in members])} only the differences of their offsets are "
+        "known: moving all of them the same way changes nothing that a symmetry could see."
+        for members in diagnosis.shared_offsets
+    ]
+
+
+def _symmetry(diagnosis: PolicyDiagnosis) -> list[str]:
     """Whether the symmetry helped or hurt, as far as one run can tell."""
     lines = []
     lines.append(_values(diagnosis.transforms))
@@ -140,7 +245,7 @@ def _values(transforms: tuple[Transform, ...]) -> str:
     return f"{text}."
 
 
-def _return(diagnosis: Diagnosis) -> str:
+def _return(diagnosis: PolicyDiagnosis) -> str:
     if diagnosis.best_return is None:
         return ""
     own = score(diagnosis.best_return)

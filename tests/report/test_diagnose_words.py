@@ -1,0 +1,154 @@
+"""What is said about known robots."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from ambidex import load
+from ambidex.report.diagnose import Actuator
+from ambidex.report.diagnose_history import Movement
+from ambidex.report.diagnose_motion import MotionDiagnosis, diagnose_motion
+from ambidex.report.diagnose_words import in_words
+from tests.report.known_robots import known_diagnosis, logged
+
+
+def test_words_name_the_actuator_and_what_it_needs() -> None:
+    text = in_words(known_diagnosis())
+    assert "joint 2, front left shoulder: needs 1.6" in text
+    assert "times the command of its counterparts" in text
+    assert "and 0.10 ± 0.01 where they need 0" in text.replace("\n    ", " ")
+    assert text.index("joint 0, back") < text.index("joint 1, front right")  # the worst first
+
+
+def test_a_sound_robot() -> None:
+    found = known_diagnosis(scale=np.ones(3), offset=np.zeros(3))
+    assert not any(one.is_off for one in found.actuators)
+    text = in_words(found)
+    assert "No actuator differs" in text
+    assert "joint 1, front right shoulder (1.00 ± 0.01)" in text.replace("\n    ", " ")
+
+
+def test_a_policy_that_follows_no_symmetry() -> None:
+    found = known_diagnosis(noise=5.0, scale=np.full(3, 0.2))
+    assert not any(one.scale_known or one.is_off for one in found.actuators)
+    text = in_words(found)
+    assert "Not known:" in text
+    assert "does not follow this symmetry" in text.replace("\n    ", " ")
+    assert "hardly symmetric" in " ".join(text.split())
+
+
+def test_a_share_of_saturated_states() -> None:
+    found = known_diagnosis(scale=np.array([1.0, 2.0, 12.0]))
+    assert found.behaviours[2].saturated > 0.3
+    assert "at the end of its range" in in_words(found).replace("\n    ", " ")
+
+
+def test_the_least_followed_transform() -> None:
+    found = known_diagnosis()
+    worse = tuple(replace(one, agreement=0.3) if one.name == "d" else one for one in found.transforms)
+    found = replace(found, transforms=worse)
+    assert found.least_followed.name == "d"
+    assert "follows d least: agreement 0.30" in in_words(found)
+
+
+def test_what_the_symmetry_was_worth() -> None:
+    found = known_diagnosis()
+    gated = tuple(
+        replace(
+            one,
+            blocked=0.7 if one.name == "a" else 0.1,
+            value_distance=0.2 if one.name == "a" else 0.4,
+            value_distance_moved=Movement(3.0, 1.0, 500),
+        )
+        for one in found.transforms
+    )
+    found = replace(found, transforms=gated, best_return=40.0)
+    text = " ".join(in_words(found).split())
+    assert "blocked 70% of a, 10% of b" in text
+    assert "Much of a was refused" in text
+    assert "0.20 (a) to 0.40 (b) of the values' own spread" in text
+    assert "went from 3.00 to 1.00" in text
+    assert "only plain PPO on the same scenario and seed can tell" in text
+    assert "the symmetry helped" in " ".join(in_words(replace(found, plain_return=30.0)).split())
+    assert "the symmetry hurt" in " ".join(in_words(replace(found, plain_return=50.0)).split())
+    assert "made no difference" in " ".join(in_words(replace(found, plain_return=40.3)).split())
+
+
+def moved(scenario: str, *, steps: int = 2000, offsets: bool = False) -> MotionDiagnosis:
+    return diagnose_motion("triangle", load("triangle"), logged(scenario, steps)[0], offsets=offsets)
+
+
+def flowing(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_a_log_needs_no_policy() -> None:
+    text = flowing(in_words(moved("triangle-rust")))
+    assert text.startswith("triangle, 2,000 transitions joint 0, back shoulder: needs 0.5")
+    assert "joint 2, front left shoulder: needs 1.6" in text
+    assert "The largest ratio: joint 2 needs 3.0" in text
+    assert "times the command of joint 0" in text
+    assert "the noise of these transitions" in text
+    assert "motor, gear, load or inertia" in text
+    assert "Offsets were left out" in text
+    for word in ("policy follows", "agreement", "gate", "return", "visited", "values"):
+        assert word not in text
+
+
+def test_a_log_of_a_sound_robot() -> None:
+    text = flowing(in_words(moved("triangle")))
+    assert "No actuator differs" in text
+    assert "geometric mean of their scales is 1." in text
+    assert "largest ratio" not in text
+
+
+def test_offsets_of_a_log_where_asked_for() -> None:
+    found = moved("triangle-weight", offsets=True)
+    text = flowing(in_words(found))
+    assert re.search(r"joint 0, back shoulder: needs −0\.\d\d ± 0\.0\d where its counterparts need 0\.", text)
+    assert "false ones of up to 0.05" in text
+    assert "left out" not in text
+    less = tuple(replace(one, offset_known=one.index != 1) for one in found.actuators)
+    unsure = replace(found, actuators=less)
+    assert "Too uncertain to tell: the offset of joint 1." in flowing(in_words(unsure))
+
+
+def test_a_log_that_is_too_short() -> None:
+    found = moved("triangle", steps=30)
+    text = flowing(in_words(found))
+    assert f"Not known: joint 0, back shoulder: {found.actuators[0].reason}." in text
+    assert "No actuator differs" not in text
+    assert "±" not in text
+
+
+def test_what_the_robot_says_beside_the_policy() -> None:
+    found = known_diagnosis()
+
+    def beside(**changed: object) -> str:
+        """With a motion that says of joint 2 what is given, and of the others what the policy says."""
+        second: Actuator = replace(found.actuators[2], **changed)  # type: ignore[arg-type]
+        motion = MotionDiagnosis(
+            "triangle, 9 transitions", (*found.actuators[:2], second), (), transitions=9, offsets=False
+        )
+        return flowing(in_words(replace(found, motion=motion)))
+
+    assert "does not contradict the policy" in beside()
+    said = beside(scale=2.0, scale_interval=(1.9, 2.1))
+    assert "joint 2, front left shoulder: the robot's own motion says 2.0 ± 0.1, the policy behaves" in said
+    assert "as if it were 1.6" in said
+    assert said.count("own motion says") == 1
+    assert "does not contradict" in beside(scale=2.0, scale_interval=(1.2, 3.0))  # wide enough for both
+    assert "does not contradict" in beside(scale=2.0, scale_interval=(1.9, 2.1), scale_known=False)
+    assert "does not contradict" in beside(scale=2.0, scale_interval=(1.9, 2.1), counterparts=(0,))
+    silent = replace(
+        found, actuators=tuple(replace(one, scale_known=False, offset_known=False) for one in found.actuators)
+    )
+    motion = MotionDiagnosis("", found.actuators, (), transitions=9, offsets=False)
+    told = flowing(in_words(replace(silent, motion=motion)))
+    assert "the robot's own motion says 1.6" in told
+    assert "of which the policy does not tell" in told
+    mute = replace(motion, actuators=silent.actuators)
+    assert "does not tell; more states may" in flowing(in_words(replace(found, motion=mute)))
