@@ -179,7 +179,8 @@ def test_leaving_rows_out_changes_nothing(
 
 
 def test_target_kl_stops_both_at_the_same_minibatch(ready: Ready) -> None:
-    model = ready(MIXED, double=True, target_kl=5e-3, learning_rate=3e-4)  # slow: a limit 7 percent off stops elsewhere
+    """At a learning rate so low that a limit 7 percent off stops at another one."""
+    model = ready(MIXED, double=True, target_kl=5e-3, learning_rate=3e-4)
     before = copy.deepcopy(model.policy)
     reference = copy.deepcopy(model)
     quick, slow = update(model, fast.update), update(reference, generic.update)
