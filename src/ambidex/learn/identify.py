@@ -29,6 +29,7 @@ from ambidex.symmetry.maps import FloatArray
 
 BLOCKS = 8
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset: beyond it nothing is known
+LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
 RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
 STEPS = 500
@@ -125,7 +126,7 @@ def identification(
         members = orbit.members
         label[members] = members[0]
         problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
-        reason = _too_few(orbit, blocks.sum(axis=0))
+        reason = _too_few(orbit, blocks.sum(axis=0)) or _no_experiment(orbit, blocks.sum(axis=0))
         if not reason:
             gains, response = responses(orbit, problems)
             reason = "" if (gains > 0).all() else "its joint does not answer its command in a consistent way"
@@ -183,17 +184,8 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
     :param problems: (..., views, rows, rows)
     """
     degrees = orbit.degrees
-    size = len(degrees)
-    left, right = [], []
-    for member in orbit.members:
-        own = problems[..., [view.member == member for view in orbit.views], :, :].sum(axis=-3)
-        controls = own.shape[-1] - size - 1
-        among = own[..., :controls, :controls]
-        taken = np.linalg.solve(_with_ridge(among), own[..., :controls, controls:])
-        rest = own[..., controls:, controls:] - own[..., controls:, :controls] @ taken
-        left.append(rest[..., :size, :size])
-        right.append(rest[..., :size, size])
-    squares, products = np.stack(left, axis=-3), np.stack(right, axis=-2)  # (..., m, d, d), (..., m, d)
+    rest = without_controls(orbit, problems)
+    squares, products = rest[..., :-1, :-1], rest[..., :-1, -1]
     gains = np.ones(products.shape[:-1])
     for _ in range(STEPS):
         powers = gains[..., None] ** degrees
@@ -211,6 +203,17 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
         if settled:
             break
     return gains, response
+
+
+def without_controls(orbit: OrbitViews, problems: FloatArray) -> FloatArray:
+    """The moments of response and outcome of each actuator with the controls taken out: (..., m, d, d)."""
+    controls = problems.shape[-1] - len(orbit.degrees) - 1
+    rest = []
+    for member in orbit.members:
+        own = problems[..., [view.member == member for view in orbit.views], :, :].sum(axis=-3)
+        taken = np.linalg.solve(_with_ridge(own[..., :controls, :controls]), own[..., :controls, controls:])
+        rest.append(own[..., controls:, controls:] - own[..., controls:, :controls] @ taken)
+    return np.stack(rest, axis=-3)
 
 
 def intercepts(
@@ -260,6 +263,19 @@ def _too_few(orbit: OrbitViews, sums: FloatArray) -> str:
     if min(counts) >= needed:
         return ""
     return f"there are {min(counts):.0f} transitions of it; {needed} are the least that can tell"
+
+
+def _no_experiment(orbit: OrbitViews, sums: FloatArray) -> str:
+    """Why the commands of an orbit tell nothing, or an empty text."""
+    command = sums.shape[-1] - len(orbit.degrees) - 1  # the column of the command itself
+    novel = without_controls(orbit, sums)[:, 0, 0]
+    for member, novelty in zip(orbit.members, novel, strict=True):
+        whole = sum(
+            sums[at, command, command] for at, view in enumerate(orbit.views) if view.member == member
+        )
+        if novelty <= LEAST_NOVELTY * whole:
+            return "commands that follow from the state alone tell nothing; a little noise on them would"
+    return ""
 
 
 def _checked(

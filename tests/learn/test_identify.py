@@ -1,0 +1,214 @@
+"""`identify` against robots whose actuators are known, and its least squares against slow obvious ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from scipy.optimize import least_squares
+
+from ambidex import identify, load
+from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.learn.identify import expected_actions, intercepts, moments, responses
+from ambidex.learn.views import OrbitViews, Transitions, orbit_views
+
+TRIANGLE = load("triangle")
+Policy = Callable[[np.ndarray], np.ndarray]
+
+
+def logged(
+    scenario: str, steps: int = 125, noise: float = 0.5, policy: Policy | None = None, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Observations, actions, next observations and means of 16 triangles."""
+    rng = np.random.default_rng(seed)
+    env = TriangleVecEnv(16, scenario=scenario, seed=seed)
+    states = env.reset()
+    rows = []
+    for _ in range(steps):
+        means = np.zeros((16, 3)) if policy is None else policy(states)
+        actions = means + noise * rng.standard_normal((16, 3))
+        actions = np.clip(actions, env.action_space.low, env.action_space.high).astype(np.float32)
+        following, _, done, _ = env.step(actions)
+        rows.append([array[~done] for array in (states, actions, following, means)])
+        states = following
+    observations, taken, after, expected = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return observations, taken, after, expected
+
+
+def map_errors(found: object, scenario: str) -> tuple[float, float]:
+    """The largest error of a multiplier and of a bias over all action maps."""
+    true = TriangleVecEnv(1, scenario=scenario).true_action_maps()
+    assert true is not None
+    maps = {name: found.action_map(name) for name in true}  # type: ignore[attr-defined]
+    return (
+        max(np.abs(maps[name].multipliers - m).max() for name, (m, _) in true.items()),
+        max(np.abs(maps[name].biases - b).max() for name, (_, b) in true.items()),
+    )
+
+
+def test_rust_is_found_in_two_thousand_random_steps() -> None:
+    found = identify(TRIANGLE, *logged("triangle-rust")[:3])
+    multiplier, bias = map_errors(found, "triangle-rust")
+    assert multiplier < 0.03  # the true ratios are 2, 3 and 1.5
+    assert bias < 0.005
+    assert found.identifiable.all()
+    assert found.transitions == len(logged("triangle-rust")[0])
+
+
+def test_a_constant_torque_is_found_as_an_offset() -> None:
+    found = identify(TRIANGLE, *logged("triangle-weight")[:3])
+    multiplier, bias = map_errors(found, "triangle-weight")
+    assert multiplier < 0.06
+    assert bias < 0.03  # of 0.3
+    without = identify(TRIANGLE, *logged("triangle-weight")[:3], offsets=False)
+    assert not without.offset.any()
+    assert not without.offset_identifiable.any()
+
+
+def test_nothing_is_found_where_nothing_is_wrong() -> None:
+    found = identify(TRIANGLE, *logged("triangle")[:3])
+    low, high = found.interval.scale.T
+    assert ((low < 1) & (high > 1)).all()
+    np.testing.assert_allclose(found.scale, 1, atol=0.01)
+    np.testing.assert_allclose(found.offset, 0, atol=0.005)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    inside = []
+    for seed in range(20):
+        found = identify(TRIANGLE, *logged("triangle", steps=40, seed=seed)[:3], confidence=0.9)
+        inside += list((found.interval.scale[:, 0] < 1) & (found.interval.scale[:, 1] > 1))
+    assert 0.75 < np.mean(inside) <= 1.0
+
+
+def test_a_policy_that_answers_the_state_does_not_bias_it() -> None:
+    """It pushes the weighed-down limb back, the more the nearer it is to its stop."""
+
+    def policy(states: np.ndarray) -> np.ndarray:
+        return -0.4 * np.tanh(3 * states[:, :3] + 0.2 * states[:, 3:6]) + 0.3 * (states[:, :3] < -0.4)
+
+    observations, actions, following, means = logged("triangle-weight", 300, 0.15, policy)
+    known = identify(TRIANGLE, observations, actions, following, means=means)
+    assert map_errors(known, "triangle-weight")[0] < 0.02
+    guessed = identify(TRIANGLE, observations, actions, following)
+    assert map_errors(guessed, "triangle-weight")[0] < 0.06
+    blind = identify(TRIANGLE, observations, actions, following, means=np.zeros_like(actions))
+    assert map_errors(blind, "triangle-weight")[0] > 2 * map_errors(known, "triangle-weight")[0]
+
+
+def test_expected_actions_do_not_know_the_noise() -> None:
+    def policy(states: np.ndarray) -> np.ndarray:
+        return -0.3 * np.tanh(2 * states[:, :3] - states[:, 6:9])
+
+    observations, actions, _, means = logged("triangle", 250, 0.1, policy)
+    expected = expected_actions(observations.astype(float), actions.astype(float))
+    noise = actions - means
+    assert np.sqrt(np.mean((expected - means) ** 2)) < 0.35 * noise.std()
+    assert abs(np.corrcoef((expected - means).ravel(), noise.ravel())[0, 1]) < 0.1
+
+
+def test_a_robot_that_is_only_told_what_to_do_by_its_state_tells_nothing() -> None:
+    def policy(states: np.ndarray) -> np.ndarray:
+        return np.tanh(states[:, :3] + 0.5 * states[:, 6:9])
+
+    observations, actions, following, means = logged("triangle-rust", 125, 0.0, policy)
+    found = identify(TRIANGLE, observations, actions, following, means=means)
+    assert not found.identifiable.any()
+    assert all(found.reasons)
+    np.testing.assert_array_equal(found.scale, 1)
+
+
+def test_too_few_transitions_are_named() -> None:
+    observations, actions, following, _ = logged("triangle-rust", 3)
+    found = identify(TRIANGLE, observations, actions, following)
+    assert not found.identifiable.any()
+    assert found.reasons[0] == "there are 48 transitions of it; 80 are the least that can tell"
+
+
+def test_gymnasiums_ant_with_two_weak_motors() -> None:
+    """A robot of somebody else, without contacts: leg_1's hip at half, leg_4's ankle at 0.7 of its gain."""
+    group = load("ant-v5")
+    gains = np.ones(8)
+    gains[[1, 2]] = 0.7, 0.5
+    env = gym.make("Ant-v5")
+    rng = np.random.default_rng(0)
+    state, _ = env.reset(seed=0)
+    rows = []
+    for _ in range(3000):
+        action = np.clip(0.4 * rng.standard_normal(8), -1, 1)
+        following, _, terminated, truncated, _ = env.step(gains * action)
+        rows.append((state, action, following))
+        state = env.reset()[0] if terminated or truncated else following
+    found = identify(group, *map(np.array, zip(*rows, strict=True)), offsets=False)
+    assert found.identifiable.all()
+    assert found.scale[2] / found.scale[0] == pytest.approx(2.0, rel=0.1)
+    assert found.scale[1] / found.scale[3] == pytest.approx(1 / 0.7, rel=0.1)
+    np.testing.assert_allclose(found.scale[4:], 1, atol=0.06)
+
+
+def small_problem() -> tuple[OrbitViews, Transitions]:
+    (orbit,) = orbit_views(TRIANGLE)
+    arrays = [array.astype(np.float64) for array in logged("triangle-rust", 12, seed=3)]
+    rng = np.random.default_rng(1)
+    arrays[2] += 0.3 * rng.standard_normal(arrays[2].shape)  # no model fits it exactly
+    return orbit, Transitions(*arrays)
+
+
+def test_the_response_is_the_least_squares_solution() -> None:
+    """All coefficients at once by a general optimiser: controls of each limb, common response, gains."""
+    orbit, transitions = small_problem()
+    gains, response = responses(orbit, moments(orbit, transitions).sum(axis=0))
+    rows = {
+        member: np.concatenate(
+            [orbit.rows(transitions, view) for view in orbit.views if view.member == member]
+        )
+        for member in orbit.members
+    }
+    size = len(orbit.degrees)
+
+    def residuals(unknown: np.ndarray) -> np.ndarray:
+        log_gains = np.append(unknown[:2], -unknown[:2].sum())
+        parts = []
+        for log_gain, own in zip(log_gains, rows.values(), strict=True):
+            controls, terms, outcome = np.split(own, [-size - 1, -1], axis=1)
+            left = outcome[:, 0] - terms @ (np.exp(log_gain * orbit.degrees) * unknown[2:])
+            weights, *_ = np.linalg.lstsq(controls, left, rcond=None)
+            parts.append(left - controls @ weights)
+        return np.concatenate(parts)
+
+    solution = least_squares(residuals, np.append([0.0, 0.0], response), xtol=1e-14, ftol=1e-14, gtol=1e-12)
+    expected = np.exp(np.append(solution.x[:2], -solution.x[:2].sum()))
+    np.testing.assert_allclose(gains, expected, rtol=2e-3)
+    assert np.ptp(gains) > 0.5
+
+
+def test_the_offsets_are_the_least_squares_solution() -> None:
+    orbit, transitions = small_problem()
+    sums = moments(orbit, transitions).sum(axis=0)
+    gains, response = responses(orbit, sums)
+    size, features = len(orbit.degrees), orbit.feature_count
+    designs, answers = [], []
+    for view in orbit.views:
+        controls, terms, outcome = np.split(orbit.rows(transitions, view), [-size - 1, -1], axis=1)
+        gain = gains[orbit.members == view.member][0]
+        shift = np.zeros((len(controls), 3))
+        shift[:, view.member] = -gain * view.sign * (controls[:, :features] @ response[:features])
+        designs.append(np.concatenate([controls, shift], axis=1))
+        answers.append(outcome[:, 0] - terms @ (gain**orbit.degrees * response))
+    solution, *_ = np.linalg.lstsq(np.concatenate(designs), np.concatenate(answers), rcond=None)
+    np.testing.assert_allclose(intercepts(orbit, sums, gains, response), solution[-3:], atol=1e-4)
+
+
+def test_wrong_input_is_named() -> None:
+    observations, actions, following, _ = logged("triangle", 8)
+    with pytest.raises(ValueError, match="actions: expected a row of 3 per transition"):
+        identify(TRIANGLE, observations, actions[:, :2], following)
+    with pytest.raises(ValueError, match=r"next_observations has 127 rows, but there are 128 observations"):
+        identify(TRIANGLE, observations, actions, following[:-1])
+    actions[5, 1] = np.nan
+    with pytest.raises(ValueError, match="actions: row 5, element 1 is nan"):
+        identify(TRIANGLE, observations, actions, following)
+    with pytest.raises(ValueError, match="confidence"):
+        identify(TRIANGLE, observations, actions, following, confidence=1.0)

@@ -1,0 +1,93 @@
+"""Views: an actuator's transitions, seen in the place of its orbit's reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ambidex import Symmetry, SymmetryGroup, load
+from ambidex.learn.methods import only
+from ambidex.learn.views import Transitions, orbit_views
+
+
+@pytest.mark.parametrize("robot", ["ant", "triangle", "ant-v5"])
+def test_a_view_shows_the_speed_of_its_actuator_where_the_reference_has_its_own(robot: str) -> None:
+    group = load(robot)
+    assert group.layout is not None
+    actuators = group.layout.actuators
+    states = np.random.default_rng(0).normal(size=(5, group.observation_size))
+    seen = set()
+    for orbit in orbit_views(group):
+        for view in orbit.views:
+            index = actuators[view.member].velocity_index
+            np.testing.assert_allclose(
+                (states @ view.matrix.T)[:, orbit.speed], view.sign * states[:, index], atol=1e-12
+            )
+            seen.add(view.member)
+    assert seen == set(range(group.action_size))
+
+
+def test_the_ant_has_two_orbits_with_two_views_of_each_actuator() -> None:
+    hips, knees = orbit_views(load("ant"))
+    np.testing.assert_array_equal(hips.members, [0, 2, 4, 6])
+    np.testing.assert_array_equal(knees.members, [1, 3, 5, 7])
+    for orbit in (hips, knees):
+        assert sorted(view.member for view in orbit.views) == sorted([*orbit.members, *orbit.members])
+        assert (orbit.positions, orbit.speeds, orbit.contact) == ((8, 10), (9, 11), 24)
+        np.testing.assert_array_equal(orbit.limits, [[-1, 1], [-1, 1]])
+    # A reflection that keeps a hip in its place turns its torque round; a knee's it keeps.
+    assert sorted({view.sign for view in hips.views if view.member == 0}) == [-1, 1]
+    assert {view.sign for view in knees.views if view.member == 1} == {1}
+
+
+def test_products_reach_what_no_single_transform_reaches() -> None:
+    ant = load("ant")
+    (hips, _) = orbit_views(only(ant, ["r90"]))
+    assert {view.member for view in hips.views} == {0, 2, 4, 6}
+    whole = {(view.member, view.sign): view.matrix for view in orbit_views(ant)[0].views}
+    for view in hips.views:
+        np.testing.assert_array_equal(view.matrix, whole[view.member, view.sign])
+
+
+def test_a_row_holds_features_other_states_answers_and_the_change_of_speed() -> None:
+    """One limb of the triangle, all by hand: angle 1.48 of at most 1.5 is at its limit."""
+    (orbit,) = orbit_views(load("triangle"))
+    state = np.array([[1.48, 0.1, 0.2, 3.0, 4.0, 5.0, 0.6, 0.7, 0.8, 0.9]])
+    following = state + np.array([[0, 0, 0, 0.5, 0, 0, 0, 0, 0, 0]])
+    action, mean = np.array([[2.0, 0, 0]]), np.array([[-1.0, 0, 0]])
+    (view,) = [one for one in orbit.views if one.member == 0 and one.sign == 1]
+    (row,) = orbit.rows(Transitions(state, action, following, mean), view)
+    features = [1, 1.48, 3.0, 1.48**2, 0, 1]
+    others = [0.1, 0.2, 4.0, 5.0, 0.6, 0.7, 0.8, 0.9]
+    answers = [*np.multiply(features, -1), 1, -1, *np.multiply(features, 2), 4, 8]
+    np.testing.assert_allclose(row, [*features, *others, *answers, 0.5], atol=1e-12)
+    assert len(row) == orbit.row_size
+
+
+def test_contact_doubles_the_features() -> None:
+    orbit = orbit_views(load("ant"))[0]
+    states = np.zeros((2, 28))
+    states[:, [8, 9, 10, 11]] = [0.5, 2.0, -0.99, 3.0]
+    states[1, 24] = 1.0
+    free = [1, 0.5, -0.99, 2.0, 3.0, 0.25, 0.9801, 0, 1, 0, 0]
+    np.testing.assert_allclose(orbit.features(states), [[*free, *[0] * 11], [*free, *free]], atol=1e-12)
+
+
+def test_blocks_are_consecutive_and_complete() -> None:
+    rows = np.arange(10.0)[:, None]
+    parts = Transitions(rows, rows, rows, rows).blocks(3)
+    np.testing.assert_array_equal(np.concatenate([part.observations for part in parts]), rows)
+    assert [len(part) for part in parts] == [3, 3, 4]
+
+
+def test_a_table_of_indices_is_refused() -> None:
+    swap = Symmetry(
+        "swap", obs_indices=[1, 0], obs_multipliers=[1, 1], act_indices=[1, 0], act_multipliers=[1, 1]
+    )
+    with pytest.raises(ValueError, match="describe the robot by names"):
+        orbit_views(SymmetryGroup([swap]))
+
+
+def test_a_robot_without_speeds_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"action 0 .* whose speed is not among the observations"):
+        orbit_views(load("triangle-paper"))
