@@ -18,6 +18,8 @@ TINY = {
     "metrics_every": 2,
     "checkpoint_seconds": 0.0,
     "steps": 8 * 16 * 4,
+    "fit": "pairwise",
+    "value_gate": 1.5,
 }
 
 

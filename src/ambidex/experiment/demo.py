@@ -2,69 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ambidex.experiment.config import RunConfig
+from ambidex.experiment.config import Method, RunConfig
 from ambidex.experiment.metrics import read_columns
 from ambidex.experiment.presets import resolve
 from ambidex.experiment.progress import Reporter
 
 SCENARIO = "triangle-rust"
+METHODS: tuple[Method, ...] = ("ppo", "asl")
+SEEDS = 3
 # Each pair of limbs is mirrored by one reflection; its action map holds the ratio of their torques.
 PAIRS = {"limb 1 / limb 0": ("c", 1, 2.0), "limb 2 / limb 0": ("b", 2, 3.0), "limb 2 / limb 1": ("a", 2, 1.5)}
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """How much more torque one limb needs than another."""
+    """How much more torque one limb needs than another; ``learned`` has a number for each seed."""
 
     limbs: str
-    learned: float
+    learned: tuple[float, ...]
     true: float
+
+    @property
+    def mean(self) -> float:
+        return sum(self.learned) / len(self.learned)
 
 
 @dataclass(frozen=True)
 class Demonstration:
     """What the demonstration shows.
 
-    :param best_returns: the best evaluation of each method
+    :param returns: for each method the mean return of every evaluation, over the seeds, by training steps
     """
 
     directories: list[Path]
-    best_returns: dict[str, float]
+    returns: dict[str, dict[int, float]]
     ratios: list[Ratio]
 
 
 def demonstrate(out: Path, attend: Callable[[RunConfig], AbstractContextManager[Reporter]]) -> Demonstration:
     """Train both methods on the triangle with rust and read what they found.
 
-    :param out: holds both runs; runs that are there already are not trained again
+    :param out: holds the runs; runs that are there already are not trained again
     :param attend: opens the progress bar of a run
     """
     from ambidex.experiment.run import train_or_resume
 
-    directories = {}
-    for method in ("ppo", "asl"):
-        config = resolve(SCENARIO, method, {})
-        directories[method] = out / config.directory
-        with attend(config) as reporter:
-            train_or_resume(config, directories[method], reporter=reporter)
-    best = {method: _best_return(directory) for method, directory in directories.items()}
-    return Demonstration(list(directories.values()), best, learned_ratios(directories["asl"]))
+    directories: dict[str, list[Path]] = {method: [] for method in METHODS}
+    for seed in range(SEEDS):
+        for method in METHODS:
+            config = resolve(SCENARIO, method, {"seed": seed})
+            directories[method].append(out / config.directory)
+            with attend(config) as reporter:
+                train_or_resume(config, out / config.directory, reporter=reporter)
+    return Demonstration(
+        [directory for runs in directories.values() for directory in runs],
+        {method: mean_returns(runs) for method, runs in directories.items()},
+        learned_ratios(directories["asl"]),
+    )
 
 
-def learned_ratios(directory: Path) -> list[Ratio]:
-    """The ratios of the torques in the last action maps of a run on the rusty triangle."""
+def learned_ratios(directories: Sequence[Path]) -> list[Ratio]:
+    """The ratios of the torques in the last action maps of runs on the rusty triangle."""
+    last = [_last_multipliers(directory) for directory in directories]
+    return [
+        Ratio(limbs, tuple(abs(multipliers[name, limb]) for multipliers in last), true)
+        for limbs, (name, limb, true) in PAIRS.items()
+    ]
+
+
+def _last_multipliers(directory: Path) -> dict[tuple[str, int], float]:
     rows = read_columns(directory / "symmetry.csv", "metric", "transform", "element", "value")
-    last = {(transform, int(i)): float(value) for metric, transform, i, value in rows if metric == "map_m"}
-    return [Ratio(limbs, abs(last[name, limb]), true) for limbs, (name, limb, true) in PAIRS.items()]
+    return {(transform, int(i)): float(value) for metric, transform, i, value in rows if metric == "map_m"}
 
 
-def _best_return(directory: Path) -> float:
-    returns: dict[str, list[float]] = {}
-    for iteration, value in read_columns(directory / "evaluations.csv", "iteration", "return"):
-        returns.setdefault(iteration, []).append(float(value))
-    return max(sum(values) / len(values) for values in returns.values())
+def mean_returns(directories: Sequence[Path]) -> dict[int, float]:
+    """The mean return of each evaluation over all episodes and runs, by training steps."""
+    returns: dict[int, list[float]] = {}
+    for directory in directories:
+        for steps, value in read_columns(directory / "evaluations.csv", "steps", "return"):
+            returns.setdefault(int(steps), []).append(float(value))
+    return {steps: sum(values) / len(values) for steps, values in returns.items()}
