@@ -11,6 +11,7 @@ from ambidex import load
 from ambidex.report.diagnose import Actuator
 from ambidex.report.diagnose_history import Movement
 from ambidex.report.diagnose_motion import MotionDiagnosis, diagnose_motion
+from ambidex.report.diagnose_policy import PolicyDiagnosis
 from ambidex.report.diagnose_words import in_words
 from tests.report.known_robots import known_diagnosis, logged
 
@@ -124,31 +125,46 @@ def test_a_log_that_is_too_short() -> None:
     assert "±" not in text
 
 
-def test_what_the_robot_says_beside_the_policy() -> None:
+def beside(policy: PolicyDiagnosis, **changed: object) -> str:
+    """What is said where the motion says of joint 2 what is given, and of the others what a policy says."""
+    known = known_diagnosis().actuators
+    second: Actuator = replace(known[2], **changed)  # type: ignore[arg-type]
+    motion = MotionDiagnosis("", (*known[:2], second), (), transitions=9, offsets=False)
+    return flowing(in_words(replace(policy, motion=motion)))
+
+
+def test_the_robot_contradicts_the_policy() -> None:
     found = known_diagnosis()
-
-    def beside(**changed: object) -> str:
-        """With a motion that says of joint 2 what is given, and of the others what the policy says."""
-        second: Actuator = replace(found.actuators[2], **changed)  # type: ignore[arg-type]
-        motion = MotionDiagnosis(
-            "triangle, 9 transitions", (*found.actuators[:2], second), (), transitions=9, offsets=False
-        )
-        return flowing(in_words(replace(found, motion=motion)))
-
-    assert "does not contradict the policy" in beside()
-    said = beside(scale=2.0, scale_interval=(1.9, 2.1))
-    assert "joint 2, front left shoulder: the robot's own motion says 2.0 ± 0.1, the policy behaves" in said
-    assert "as if it were 1.6" in said
+    assert "does not contradict the policy" in beside(found)
+    said = beside(found, scale=2.0, scale_interval=(1.9, 2.1))
+    assert "joint 2, front left shoulder: the policy acts as if it needed 1.6" in said
+    assert "counterparts. But the robot's own motion says 2.0 ± 0.1 times." in said
     assert said.count("own motion says") == 1
-    assert "does not contradict" in beside(scale=2.0, scale_interval=(1.2, 3.0))  # wide enough for both
-    assert "does not contradict" in beside(scale=2.0, scale_interval=(1.9, 2.1), scale_known=False)
-    assert "does not contradict" in beside(scale=2.0, scale_interval=(1.9, 2.1), counterparts=(0,))
+    assert said.count("acts as if") == 1
+    assert "does not contradict" not in said
+
+
+def test_a_contradiction_needs_two_that_know_and_cannot_both_be_right() -> None:
+    found = known_diagnosis()
+    apart = {"scale": 2.0, "scale_interval": (1.9, 2.1)}
+    assert "does not contradict" in beside(found, scale=2.0, scale_interval=(1.2, 3.0))
+    assert "does not contradict" in beside(found, **apart, scale_known=False)
+    assert "does not contradict" in beside(found, **apart, counterparts=(0,))  # another mean of scales
+    nearly = found.actuators[2].scale * 1.03
+    assert "does not contradict" in beside(found, scale=nearly, scale_interval=(nearly, nearly))
+
+
+def test_the_robot_tells_what_the_policy_does_not() -> None:
+    found = known_diagnosis()
+    sound = replace(found.actuators[2], scale=1.0, scale_interval=(0.99, 1.01))
+    fine = replace(found, actuators=(*found.actuators[:2], sound))
+    said = beside(fine)
+    assert "joint 2, front left shoulder: the robot's own motion says it needs 1.6" in said
+    assert "the policy acts as if it were 1.00 ± 0.01." in said
     silent = replace(
         found, actuators=tuple(replace(one, scale_known=False, offset_known=False) for one in found.actuators)
     )
-    motion = MotionDiagnosis("", found.actuators, (), transitions=9, offsets=False)
-    told = flowing(in_words(replace(silent, motion=motion)))
-    assert "the robot's own motion says 1.6" in told
-    assert "of which the policy does not tell" in told
-    mute = replace(motion, actuators=silent.actuators)
-    assert "does not tell; more states may" in flowing(in_words(replace(found, motion=mute)))
+    said = beside(silent)
+    assert said.count("the policy does not tell.") == 3
+    mute = MotionDiagnosis("", silent.actuators, (), transitions=9, offsets=False)
+    assert "more states may" in flowing(in_words(replace(found, motion=mute)))

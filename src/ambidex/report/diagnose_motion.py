@@ -46,6 +46,7 @@ def diagnose_motion(
     group: SymmetryGroup,
     log: Log,
     *,
+    means: Array | None = None,
     offsets: bool = False,
     true_scales: Array | None = None,
 ) -> MotionDiagnosis:
@@ -53,11 +54,15 @@ def diagnose_motion(
 
     :param robot: its name, for the title
     :param group: its ideal symmetries, described by names; see `can_tell`
+    :param means: the policy's mean actions, where a policy is known
+    :param offsets: whether actuators may have offsets
     :param true_scales: where they are known
     """
     assert not isinstance(log.observations, dict)
     assert not isinstance(log.next_observations, dict)
-    found = identify(group, log.observations, log.actions, log.next_observations, offsets=offsets)
+    found = identify(
+        group, log.observations, log.actions, log.next_observations, means=means, offsets=offsets
+    )
     return MotionDiagnosis(
         title=f"{robot}, {len(log):,} transitions",
         actuators=actuators_of(found, true_scales),

@@ -126,7 +126,7 @@ def diagnose_run(
         _diagnosis(title, found, means, bounds, distances, run),
         best_return=_best_return(run),
         plain_return=None if plain is None else _best_return(plain),
-        motion=None if log is None else _motion(run, group, log),
+        motion=None if log is None else _motion(run, group, log, means),
     )
 
 
@@ -255,10 +255,10 @@ def _transform(name: str, found: Calibration, distances: Mapping[str, float], ru
     )
 
 
-def _motion(run: Run, group: SymmetryGroup, log: Log) -> MotionDiagnosis | None:
+def _motion(run: Run, group: SymmetryGroup, log: Log, means: Array) -> MotionDiagnosis | None:
     if not can_tell(group):
         return None
-    return diagnose_motion(run.scenario, group, log, true_scales=true_scales(run, group))
+    return diagnose_motion(run.scenario, group, log, means=means, true_scales=true_scales(run, group))
 
 
 def _best_return(run: Run) -> float | None:

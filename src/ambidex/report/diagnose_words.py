@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable
+from functools import partial
 
 from ambidex.report.diagnose import Actuator, Diagnosis
 from ambidex.report.diagnose_motion import MotionDiagnosis
@@ -29,21 +30,21 @@ def in_words(diagnosis: PolicyDiagnosis | MotionDiagnosis, width: int = 100) -> 
 def _of_policy(diagnosis: PolicyDiagnosis) -> list[list[str]]:
     return [
         [f"{diagnosis.title}; {diagnosis.states:,} visited states"],
-        *_actuators(diagnosis, lambda one: _use(diagnosis, one)),
-        _beside_motion(diagnosis),
+        *_actuators(diagnosis, partial(_policy_fault, diagnosis)),
+        _motion_beside(diagnosis),
         _policy_remarks(diagnosis),
         _symmetry(diagnosis),
     ]
 
 
 def _of_motion(diagnosis: MotionDiagnosis) -> list[list[str]]:
-    return [[diagnosis.title], *_actuators(diagnosis), _motion_remarks(diagnosis)]
+    return [[diagnosis.title], *_actuators(diagnosis, _fault), _motion_remarks(diagnosis)]
 
 
-def _actuators(diagnosis: Diagnosis, more: Callable[[Actuator], str] = lambda one: "") -> list[list[str]]:
+def _actuators(diagnosis: Diagnosis, fault: Callable[[Actuator], str]) -> list[list[str]]:
     """The faults, what is sound and what is not known.
 
-    :param more: sentences to add to a fault
+    :param fault: says what is off with an actuator
     """
     faults = [one for one in diagnosis.actuators if one.is_off]
     sound = [one for one in diagnosis.actuators if not one.is_off and one.scale_known]
@@ -52,7 +53,7 @@ def _actuators(diagnosis: Diagnosis, more: Callable[[Actuator], str] = lambda on
     nothing = "No actuator differs from its counterparts beyond chance."
     alike = ", ".join(f"{_name(one)} ({_scale(one)})" for one in sound)
     return [
-        [_fault(one) + more(one) for one in faults] or ([nothing] if sound else []),
+        [fault(one) for one in faults] or ([nothing] if sound else []),
         [f"As their counterparts: {alike}."] if sound else [],
         ["Not known:", *(f"{_name(one)}: {one.reason}." for one in unknown)] if unknown else [],
     ]
@@ -75,26 +76,28 @@ def _scale(one: Actuator) -> str:
     return f"{number(one.scale, decimals)} ± {number(max(half, 0.01), decimals)}"
 
 
-def _fault(one: Actuator) -> str:
+def _fault(one: Actuator, needs: str = "needs") -> str:
     parts = []
     if one.scale_is_off:
-        parts.append(f"needs {_scale(one)} times the command of its counterparts")
+        parts.append(f"{_scale(one)} times the command of its counterparts")
     if one.offset_is_off:
         half = (one.offset_interval[1] - one.offset_interval[0]) / 2
         offset = f"{number(one.offset, 2)} ± {number(max(half, 0.01), 2)}"
-        parts.append(
-            f"{offset} where they need 0" if parts else f"needs {offset} where its counterparts need 0"
-        )
-    text = f"{_name(one)}: {', and '.join(parts)}."
+        parts.append(f"{offset} where {'they' if parts else 'its counterparts'} need 0")
+    return f"{_name(one)}: {needs} {', and '.join(parts)}."
+
+
+def _policy_fault(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
+    """An actuator that is off, unless the robot contradicts, and what the policy does with it."""
+    moved = _contradiction(diagnosis, one)
+    behaviour = diagnosis.behaviours[one.index]
+    if moved is None:
+        text = _fault(one)
+    else:
+        text = _fault(one, "the policy acts as if it needed")
+        text += f" But the robot's own motion says {_scale(moved)} times."
     if one.true_scale is not None and one.scale_is_off:
         text += f" In truth it is {number(one.true_scale, 2)} times."
-    return text
-
-
-def _use(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
-    """What the policy does with an actuator that is off."""
-    behaviour = diagnosis.behaviours[one.index]
-    text = ""
     if behaviour.saturated > 0.05:
         text += f" It is at the end of its range in {behaviour.saturated:.0%} of the states."
     if behaviour.moved is not None and one.scale_is_off:
@@ -106,25 +109,33 @@ def _use(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
     return text
 
 
-def _beside_motion(diagnosis: PolicyDiagnosis) -> list[str]:
-    """Where the robot's own motion says something else than the policy."""
+def _contradiction(diagnosis: PolicyDiagnosis, one: Actuator) -> Actuator | None:
+    """What the robot's own motion says of an actuator, where it cannot be what the policy says."""
+    if diagnosis.motion is None:
+        return None
+    moved = diagnosis.motion.actuators[one.index]
+    return moved if one.contradicts(moved) else None
+
+
+def _motion_beside(diagnosis: PolicyDiagnosis) -> list[str]:
+    """What the robot's own motion says of actuators that the policy does not find off."""
     if diagnosis.motion is None:
         return []
     lines = []
-    for own, moved in zip(diagnosis.actuators, diagnosis.motion.actuators, strict=True):
-        said = f"{_name(own)}: the robot's own motion says {_scale(moved)}, "
-        if own.contradicts(moved):
-            lines.append(f"{said}the policy behaves as if it were {_scale(own)}.")
-        elif moved.scale_is_off and not own.scale_known:
-            lines.append(f"{said}of which the policy does not tell.")
+    for one, moved in zip(diagnosis.actuators, diagnosis.motion.actuators, strict=True):
+        needs = f"{_scale(moved)} times its counterparts' command"
+        said = f"{_name(one)}: the robot's own motion says it needs {needs}, "
+        if one.contradicts(moved) and not one.is_off:
+            lines.append(f"{said}the policy acts as if it were {_scale(one)}.")
+        elif moved.scale_is_off and not one.scale_known:
+            lines.append(f"{said}the policy does not tell.")
+    if any(_contradiction(diagnosis, one) for one in diagnosis.actuators):
+        lines.append("The motion is about the robot, the policy about what has been learned of it so far.")
     if lines:
-        return [
-            *lines,
-            "The motion is about the robot; the policy is about what has been learned of it so far.",
-        ]
+        return lines
     if any(one.scale_known for one in diagnosis.motion.actuators):
         return ["The robot's own motion in these states does not contradict the policy."]
-    return ["Of its actuators the robot's own motion in these states does not tell; more states may."]
+    return ["The robot's own motion in these states does not tell about its actuators; more states may."]
 
 
 def _motion_remarks(diagnosis: MotionDiagnosis) -> list[str]:
