@@ -141,9 +141,8 @@ def test_it_sees_the_steps_of_all_robots_but_not_across_resets(
     expected = [np.stack(column) for column in zip(*kept, strict=True)]
     (rows,) = seen
     assert len(rows) == len(kept) < 4 * 63  # episodes of 50 steps end within the roll-out
-    for found, wanted in zip(
-        (rows.observations, rows.actions, rows.next_observations), expected, strict=True
-    ):
+    found = (rows.observations, rows.actions, rows.next_observations)
+    for array, wanted in zip(found, expected, strict=True):
         np.testing.assert_array_equal(array, wanted.astype(np.float64))
     assert np.abs(rows.actions).max() == np.max(env.action_space.high)  # clipped
     assert rows.means.shape == rows.actions.shape
