@@ -19,18 +19,18 @@ import numpy as np
 import triangle
 from stable_baselines3.common.callbacks import BaseCallback
 
-from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO
+from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO, TransitionFit
 from ambidex.learn.canonical import Noise
 from ambidex.learn.protocol import Fit
 
 SCENARIOS = ("triangle-rust", "triangle-weight")
-FITS = ("pairwise", "calibrated", "calibrated, eigenvector")
+FITS = ("pairwise", "calibrated", "calibrated, eigenvector", "transition")
 DEAD_ZONE = {"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.0, "e": 0.0}
 SHOWN = (0.1, 0.25, 0.5, 1.0)  # of the training
 
 
 def make_fit(name: str, scenario: str, weight: float) -> Fit:
-    """All fits have the same largest weight of an update and the same decay, of cycle error or interval."""
+    """All fits from the policy have the same largest weight of an update and the same decay."""
 
     def update_weight(error: float) -> float:
         return weight * 0.01 / (0.01 + error**4)
@@ -38,6 +38,8 @@ def make_fit(name: str, scenario: str, weight: float) -> Fit:
     offsets = scenario == "triangle-weight"
     if name == "pairwise":
         return PairwiseFit(form="mx+b" if offsets else "mx", update_weight=update_weight)
+    if name == "transition":
+        return TransitionFit(offsets=offsets)
     noise: Noise = "proportional" if "eigenvector" in name else "any"
     return CalibratedFit(offsets=offsets, noise=noise, update_weight=update_weight)
 

@@ -25,9 +25,9 @@ import numpy as np
 from ambidex import identify, load
 from ambidex.envs import scenarios
 from ambidex.experiment.files import write_bytes
-from ambidex.learn.identify import Identification
+from ambidex.learn.identify import Identification, expected_after_clipping
 from ambidex.report.maps import pair_multipliers
-from ambidex.report.runs import load_runs
+from ambidex.report.runs import Run, load_runs
 
 SCENARIOS = ("A1.1", "A2.1", "A2.1-reversed", "A3.1", "A3.1-reversed", "A4.1", "A4.4")
 SIZES = (8_000, 20_000, 60_000)
@@ -47,7 +47,7 @@ def act(policy: list[np.ndarray], state: np.ndarray) -> np.ndarray:
 
 
 def explore(scenario: str, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Observations, actions as the robot got them, next observations, and the policies' means."""
+    """Observations, actions as the robot got them, next observations, and the actions to be expected."""
     rng = np.random.default_rng(0)
     env = gym.make(scenarios.get(scenario).env, scenario=scenario)
     assert isinstance(env.action_space, gym.spaces.Box)
@@ -64,7 +64,7 @@ def explore(scenario: str, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarr
         state = env.reset()[0] if terminated or truncated else following
     env.close()
     observations, actions, after, means = (np.array(column) for column in zip(*rows, strict=True))
-    return observations, actions, after, means
+    return observations, actions, after, expected_after_clipping(means, np.full(len(low), NOISE), low, high)
 
 
 def true_pairs(scenario: str) -> dict[str, float] | None:
@@ -125,15 +125,20 @@ def trainings(directories: list[Path], sizes: tuple[int, ...]) -> None:
     for directory in directories:
         (run,) = load_runs([directory]).runs
         true = pairs({name: m for name, (m, _) in (run.truth or {}).items()})
-        targets = {pair: run.metrics["target_m", "", pair] for pair in true}
-        steps = targets[next(iter(targets))].steps
+        if not true:
+            raise SystemExit(f"{directory} does not know its true action maps")
         shown = []
         for size in sizes:
-            at = int(np.searchsorted(steps, size, side="right")) - 1
-            if at >= 0:
-                wrong = np.mean([abs(targets[pair].values[at] - m) for pair, m in true.items()])
-                shown.append(f"{steps[at]:,}: {wrong:.3f}")
+            found = {pair: last_target(run, pair, size) for pair in true}
+            shown.append(f"{size:,}: {error(found, true):.3f}")
         print(f"{directory}: {', '.join(shown)}")
+
+
+def last_target(run: Run, pair: str, steps: int) -> float:
+    """The newest m of a pair at this step; 1, as given, where nothing was known yet."""
+    series = run.metrics.get(("target_m", "", pair))
+    at = -1 if series is None else int(np.searchsorted(series.steps, steps, side="right")) - 1
+    return 1.0 if series is None or at < 0 else float(series.values[at])
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ An exploring policy makes a small randomised experiment at every step, and the s
 should have had the same outcome (eq:homTran2): seen in the place of its counterpart (see `views`), an
 actuator's command should change the speed of its joint as the counterpart's does,
 
-    v' - v = F(s) + p_i G(s) S (a_i - o_i),
+    v' - v = F(s) + R(s, p_i S a_i),
 
-with F and G common to the orbit and p_i = 1/s_i the actuator's own. G says how a joint answers a torque in
-this posture and contact, so that legs that stand and legs that swing are compared at like. F and G are linear
-in features, and G has a square and a cube of the torque too, since a joint that meets its limit answers less
-than its share. All that is needed of the data are sums of products, which add up and can be forgotten slowly.
+with R common to the orbit and p_i = 1/s_i the actuator's own. R says how a joint answers a torque in this
+posture and contact, so that legs that stand and legs that swing are compared at like; it has a square and a
+cube of the torque too, since a joint that meets its limit answers less than its share. F may differ from
+actuator to actuator; only to find offsets it is taken to be common, too. All are linear in features, so all
+that is needed of the data are sums of products, which add up and can be forgotten slowly.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from ambidex.learn.canonical import OrbitProblem, Relations
 from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
@@ -28,7 +30,7 @@ from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.maps import FloatArray
 
 BLOCKS = 8
-LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset: beyond it nothing is known
+LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
 LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
 RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
@@ -53,7 +55,7 @@ def identify(
     next_observations: npt.ArrayLike,
     *,
     means: npt.ArrayLike | None = None,
-    offsets: bool = True,
+    offsets: bool = False,
     confidence: float = 0.95,
 ) -> Identification:
     """Estimate the scale and offset of every actuator from transitions (s, a, s').
@@ -65,17 +67,37 @@ def identify(
     :param observations: (T, o) in the order in which they were visited
     :param actions: (T, n) as the robot got them, clipped to the action box
     :param next_observations: (T, o), none of them from after a reset
-    :param means: (T, n) the policy's mean actions, if they are known; otherwise what the action was to be
-        expected from the state is estimated, which is less sure where the policy is far from smooth
-    :param offsets: whether actuators may have offsets
+    :param means: (T, n) what each action was to be expected from its state, if that is known (see
+        `expected_after_clipping`); otherwise it is estimated, which is less sure where the policy is far from
+        smooth: what the estimate misses counts as an experiment
+    :param offsets: whether actuators may have offsets, read from what is left when all else is explained
     :param confidence: of the intervals, which take the correlation of consecutive states into account
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
-    transitions = _checked(group, observations, actions, next_observations, means)
     orbits = orbit_views(group)
+    transitions = _checked(group, observations, actions, next_observations, means)
     sums = [moments(orbit, transitions) for orbit in orbits]
     return identification(group, orbits, sums, offsets=offsets, confidence=confidence)
+
+
+def expected_after_clipping(
+    means: FloatArray, deviation: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike
+) -> FloatArray:
+    """The mean of a Gaussian action that is clipped to the action box: (T, n)."""
+    below, above = ((np.asarray(end, dtype=np.float64) - means) / deviation for end in (low, high))
+    inside = means * (ndtr(above) - ndtr(below)) + deviation * (_density(below) - _density(above))
+    ends = [
+        np.where(np.isfinite(end), end, 0.0) * share
+        for end, share in ((low, ndtr(below)), (high, ndtr(-above)))
+    ]
+    expected: FloatArray = inside + ends[0] + ends[1]
+    return expected
+
+
+def _density(standardised: FloatArray) -> FloatArray:
+    density: FloatArray = np.exp(-0.5 * np.square(standardised)) / np.sqrt(2 * np.pi)
+    return density
 
 
 def expected_actions(observations: FloatArray, actions: FloatArray) -> FloatArray:
@@ -129,7 +151,10 @@ def identification(
         reason = _too_few(orbit, blocks.sum(axis=0)) or _no_experiment(orbit, blocks.sum(axis=0))
         if not reason:
             gains, response = responses(orbit, problems)
-            reason = "" if (gains > 0).all() else "its joint does not answer its command in a consistent way"
+            if (gains <= 0).any():
+                for member, own in zip(members, gains.T, strict=True):
+                    reasons[member] = _wrong_answer(own)
+                continue
         if reason:
             for member in members:
                 reasons[member] = reason
@@ -145,9 +170,10 @@ def identification(
         scale_known = jackknife(log_scale[1:, members]) < LARGEST_ERROR
         identifiable[members] = scale_known & (len(members) > 1)
         alone = len(members) == 1 and problem.shift_direction is not None
-        offset_identifiable[members] = (
-            scale_known & (jackknife(offset[1:, members]) < LARGEST_ERROR) & offsets & (not alone)
-        )
+        command = len(blocks[0, 0]) - len(orbit.degrees) - 1  # the column of the command itself
+        usual = np.sqrt(blocks[..., command, command].sum() / blocks[..., 0, 0].sum())
+        offset_known = jackknife(offset[1:, members]) < LARGEST_ERROR * usual
+        offset_identifiable[members] = scale_known & offset_known & offsets & (not alone)
         for member, known in zip(members, scale_known, strict=True):
             if len(members) == 1:
                 reasons[member] = ALONE
@@ -195,7 +221,7 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
         slope = degrees * gains[..., None] ** (degrees - 1) * response[..., None, :]
         error = products - (squares @ expected[..., None])[..., 0]
         curvature = (slope[..., None, :] @ squares @ slope[..., None])[..., 0, 0]
-        following = gains + (slope * error).sum(axis=-1) / curvature
+        following = gains + (slope * error).sum(axis=-1) / np.maximum(curvature, np.finfo(float).tiny)
         sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
         following /= np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
         settled = np.abs(following - gains).max() < 1e-9
@@ -255,14 +281,20 @@ def _with_ridge(matrix: FloatArray) -> FloatArray:
 
 def _too_few(orbit: OrbitViews, sums: FloatArray) -> str:
     """Why the actuators of an orbit have too little data, or an empty text."""
-    counts = [
-        max(sums[at, 0, 0] for at, view in enumerate(orbit.views) if view.member == member)
-        for member in orbit.members
-    ]
-    needed = LEAST_PER_FEATURE * len(orbit.degrees)
-    if min(counts) >= needed:
+    count = sums[0, 0, 0]  # every view has all transitions
+    needed = max(LEAST_PER_FEATURE * len(orbit.degrees), 2 * orbit.row_size)
+    if count >= needed:
         return ""
-    return f"there are {min(counts):.0f} transitions of it; {needed} are the least that can tell"
+    return f"there are {count:.0f} transitions; {needed} are the least that can tell"
+
+
+def _wrong_answer(gains: FloatArray) -> str:
+    """What is wrong with an orbit of which one actuator answers the other way or not at all."""
+    if (gains < 0).all():
+        return "its joint answers its command the other way round: is its motor or encoder reversed?"
+    if (gains > 0).all():
+        return "a counterpart of it answers its command the other way round or hardly at all"
+    return "its joint hardly answers its command"
 
 
 def _no_experiment(orbit: OrbitViews, sums: FloatArray) -> str:
@@ -304,5 +336,7 @@ def _checked(
             row, element = np.argwhere(~np.isfinite(array))[0]
             raise ValueError(f"{name}: row {row}, element {element} is {array[row, element]}")
         arrays[name] = array
+    if not len(arrays["observations"]):
+        raise ValueError("there are no transitions")
     arrays.setdefault("means", expected_actions(arrays["observations"], arrays["actions"]))
     return Transitions(**arrays)

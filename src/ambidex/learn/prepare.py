@@ -17,6 +17,7 @@ from torch import Tensor
 from ambidex.learn import gates, losses
 from ambidex.learn.action_maps import ActionMap
 from ambidex.learn.form_fit import FormMap, bend
+from ambidex.learn.identify import expected_after_clipping
 from ambidex.learn.methods import ASL, MSL, PSL, SymmetryLoss, common_fit, hyperparameter, only
 from ambidex.learn.networks import snapshot_means, snapshot_values
 from ambidex.learn.prepared import (
@@ -77,7 +78,7 @@ class Preparation:
             means = snapshot_means(policy, observations)
         if self._fit is not None and means is not None:
             if isinstance(self._fit, WatchesTransitions):
-                self._fit.watch(_transitions(buffer, means[:, 0], policy.action_space))
+                self._fit.watch(_transitions(buffer, means[:, 0], policy))
             self._update_fit(self._fit, means)
         maps = [self._matrix_and_bias(transform) for transform in self._transforms]
         size = actions.shape[-1] if not maps else len(maps[0][0])
@@ -277,11 +278,12 @@ def _flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype) ->
     return torch.as_tensor(array, device=buffer.device).to(dtype)
 
 
-def _transitions(buffer: RolloutBuffer, means: Tensor, space: spaces.Space[Any]) -> Transitions:
+def _transitions(buffer: RolloutBuffer, means: Tensor, policy: ActorCriticPolicy) -> Transitions:
     """The steps of the roll-out whose successor is in it too: not the last one, none before a reset."""
+    space = policy.action_space
     assert isinstance(space, spaces.Box)
     steps = np.arange(buffer.buffer_size * buffer.n_envs) % buffer.buffer_size
-    starts = _flat(buffer, buffer.episode_starts, torch.bool).flatten().numpy(force=True)
+    starts = buffer.swap_and_flatten(buffer.episode_starts).ravel().astype(bool)
     followed = np.flatnonzero((steps[:-1] < buffer.buffer_size - 1) & ~starts[1:])
     observations = _flat(buffer, buffer.observations, torch.float64).numpy(force=True)
     actions = _flat(buffer, buffer.actions, torch.float64).numpy(force=True)
@@ -289,7 +291,12 @@ def _transitions(buffer: RolloutBuffer, means: Tensor, space: spaces.Space[Any])
         observations=observations[followed],
         actions=np.clip(actions, space.low, space.high)[followed],
         next_observations=observations[followed + 1],
-        means=means.double().numpy(force=True)[followed],
+        means=expected_after_clipping(
+            means.double().numpy(force=True)[followed],
+            policy.log_std.exp().double().numpy(force=True),
+            space.low,
+            space.high,
+        ),
     )
 
 

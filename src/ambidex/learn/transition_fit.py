@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ambidex.learn.identify import BLOCKS, identification, moments
 from ambidex.learn.pairwise import spread_penalty
@@ -29,7 +31,8 @@ class TransitionFit:
     """Fits a scale (and an offset) per actuator to the transitions of the roll-outs; see `identify`.
 
     It needs a description by names, which says which observation is the speed of the joint that an action
-    drives. An actuator that the transitions do not identify yet keeps the given map.
+    drives. An actuator that the transitions do not identify yet keeps the given map. With observations that
+    are normalised, the joint limits of the description say nothing, and the rest works as well.
 
     :param offsets: whether actuators may have offsets. They are read from what is left when everything else
         is explained, so contacts that the regression does not describe show up as offsets: leave them out
@@ -73,38 +76,45 @@ class TransitionState(ScaleAverage):
         super().__init__(spec, group)
         self.spec = spec
         self.orbits = orbit_views(group)
-        for name, orbit in zip(self._moments, self.orbits, strict=True):
-            setattr(self, name, np.zeros((BLOCKS, len(orbit.views), orbit.row_size, orbit.row_size)))
-        self.arrays = (*ScaleAverage.arrays, *self._moments)
-        self.transitions = 0.0
-
-    @property
-    def _moments(self) -> list[str]:
-        return [f"moments_{number}" for number in range(len(self.orbits))]
+        self.moments = [
+            np.zeros((BLOCKS, len(orbit.views), orbit.row_size, orbit.row_size)) for orbit in self.orbits
+        ]
 
     def watch(self, transitions: Transitions) -> None:
         """Add the transitions of a roll-out to the sums, and forget a little of what was before."""
         kept = math.exp(-len(transitions) / self.spec.memory)
-        for name, orbit in zip(self._moments, self.orbits, strict=True):
-            setattr(self, name, kept * getattr(self, name) + moments(orbit, transitions))
+        self.moments = [
+            kept * before + moments(orbit, transitions)
+            for before, orbit in zip(self.moments, self.orbits, strict=True)
+        ]
 
     def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
         """Move the estimators toward what all transitions say together; the policy has no say in it."""
         newest = identification(
-            self.group,
-            self.orbits,
-            [getattr(self, name) for name in self._moments],
-            offsets=self.spec.offsets,
-            confidence=0.95,
+            self.group, self.orbits, self.moments, offsets=self.spec.offsets, confidence=0.95
         )
-        self.transitions = newest.transitions
         self.move(Target.of(newest))
 
     def function_weights(self) -> FloatArray:
+        target, source = self.relations.target, self.relations.source
         width = np.nan_to_num(self.half_widths[0])
-        uncertainty = np.hypot(width[self.relations.target], width[self.relations.source])
+        uncertainty = np.where(target == source, 0.0, width[target] + width[source])
         weigh = self.spec.function_weight
         return np.array([weigh(float(value)) for value in uncertainty]).reshape(len(self.group), -1)
 
     def metrics(self) -> list[Metric]:
-        return [*super().metrics(), ("transitions", "", "", self.transitions)]
+        remembered = float(self.moments[0][:, 0, 0, 0].sum())
+        return [*super().metrics(), ("transitions", "", "", remembered)]
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        return super().state() | {f"moments_{k}": sums.copy() for k, sums in enumerate(self.moments)}
+
+    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        names = [f"moments_{number}" for number in range(len(self.moments))]
+        for name, own in zip(names, self.moments, strict=True):
+            if name not in state or state[name].shape != own.shape:
+                raise ValueError(
+                    f"the state of this fit has {name!r} of shape {own.shape}, which is not given"
+                )
+        super().set_state(state)
+        self.moments = [np.array(state[name]) for name in names]

@@ -27,7 +27,7 @@ class Transitions:
     :param observations: s
     :param actions: a, as the robot got it: clipped to the action box
     :param next_observations: s'
-    :param means: what the action was to be expected from the state, such as the policy's mean: beyond it, the
+    :param means: what the action was to be expected from the state, the clipping included: beyond it, the
         action is an experiment
     """
 
@@ -59,12 +59,25 @@ class View:
 
     :param member: the actuator
     :param sign: S, the reference's command that does what 1 does for the actuator, were they alike
-    :param matrix: of the observations, (o, o)
+    :param observations: (o, o), carries observations there
+    :param actions: (n, n), carries actions there
     """
 
     member: int
     sign: float
-    matrix: FloatArray
+    observations: FloatArray
+    actions: FloatArray
+
+    @classmethod
+    def of(cls, reference: int, observations: FloatArray, actions: FloatArray) -> View:
+        """The view through these maps, whose actions are signed permutations."""
+        member = int(np.flatnonzero(actions[reference])[0])
+        return cls(member, float(actions[reference, member]), observations, actions)
+
+    def is_same(self, other: View) -> bool:
+        return np.array_equal(self.observations, other.observations) and np.array_equal(
+            self.actions, other.actions
+        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +90,7 @@ class OrbitViews:
     :param positions: those that are positions of the joints of its limb, its own included
     :param speeds: those that are their speeds
     :param contact: the one that is the contact of its limb, if any
-    :param limits: of the positions, (positions, 2), infinite where they are not described
+    :param stops: (positions, 2), below and above which a joint is at its limit, infinite if not described
     """
 
     members: IntArray
@@ -86,7 +99,7 @@ class OrbitViews:
     positions: tuple[int, ...]
     speeds: tuple[int, ...]
     contact: int | None
-    limits: FloatArray
+    stops: FloatArray
 
     @property
     def feature_count(self) -> int:
@@ -100,7 +113,8 @@ class OrbitViews:
     @property
     def row_size(self) -> int:
         """How many numbers `rows` has per transition."""
-        others = len(self.views[0].matrix) - len(self.seen)
+        view = self.views[0]
+        others = len(view.observations) - len(self.seen) + len(view.actions) - 1
         return self.feature_count + others + 2 * len(self.degrees) + 1
 
     @property
@@ -113,30 +127,32 @@ class OrbitViews:
         """What the regression is about, a row per transition: controls, terms of the response, outcome.
 
         The controls are what the outcome depends on beside the experiment: first the features of the
-        response, then all other observations, then the response to the mean command.
+        response, then all other observations and commands, then the response to the mean command.
         """
-        states = transitions.observations @ view.matrix.T
-        outcome = transitions.next_observations @ view.matrix[self.speed] - states[:, self.speed]
+        states = transitions.observations @ view.observations.T
+        outcome = transitions.next_observations @ view.observations[self.speed] - states[:, self.speed]
         features = self.features(states)
-        others = [index for index in range(states.shape[1]) if index not in self.seen]
+        others = [
+            states[:, [index for index in range(states.shape[1]) if index not in self.seen]],
+            np.delete(transitions.actions @ view.actions.T, self.members[0], axis=1),
+        ]
         responses = [
             part
             for commands in (transitions.means, transitions.actions)
             for part in _response(features, view.sign * commands[:, view.member, None])
         ]
-        return np.concatenate([features, states[:, others], *responses, outcome[:, None]], axis=1)
+        return np.concatenate([features, *others, *responses, outcome[:, None]], axis=1)
 
     def features(self, states: FloatArray) -> FloatArray:
         """What the response of a joint to its torque depends on: its limb's posture, speed and contact."""
         position, speed = states[:, list(self.positions)], states[:, list(self.speeds)]
-        margin = AT_LIMIT * (self.limits[:, 1] - self.limits[:, 0])
         parts = [
             np.ones((len(states), 1)),
             position,
             speed,
             position**2,
-            (position < self.limits[:, 0] + margin).astype(np.float64),
-            (position > self.limits[:, 1] - margin).astype(np.float64),
+            (position < self.stops[:, 0]).astype(np.float64),
+            (position > self.stops[:, 1]).astype(np.float64),
         ]
         free = np.concatenate(parts, axis=1)
         if self.contact is None:
@@ -169,41 +185,45 @@ def orbit_views(group: SymmetryGroup) -> list[OrbitViews]:
         found.append(
             OrbitViews(
                 members=members,
-                views=tuple(_views(group, int(members[0]), members)),
+                views=tuple(_views(group, members)),
                 speed=own.velocity_index,
                 positions=tuple(one.position_index for one in placed if one.position_index is not None),
                 speeds=tuple(one.velocity_index for one in joints.values() if one.velocity_index is not None),
                 contact=own.contact_index,
-                limits=np.array([one.limits or (-np.inf, np.inf) for one in placed]).reshape(-1, 2),
+                stops=np.array([_stops(one) for one in placed]).reshape(-1, 2),
             )
         )
     return found
 
 
-def _views(group: SymmetryGroup, reference: int, members: IntArray) -> list[View]:
-    """The identity and all transforms that carry a member to the reference; products of them if need be."""
+def _stops(actuator: Actuator) -> tuple[float, float]:
+    if actuator.limits is None:
+        return -np.inf, np.inf
+    low, high = actuator.limits
+    margin = AT_LIMIT * (high - low)
+    return low + margin, high - margin
+
+
+def _views(group: SymmetryGroup, members: IntArray) -> list[View]:
+    """The identity, all transforms, and products of them until every member is carried to the reference."""
     size = group.observation_size
     assert isinstance(size, int)
-    views = [View(reference, 1.0, np.eye(size))]
-    direct = []
-    for symmetry in group:
-        table = symmetry.action_map
-        source, sign = int(table.indices[reference]), float(table.multipliers[reference])  # type: ignore[attr-defined]
-        direct.append(View(source, sign, symmetry.observation_map.matrix))  # type: ignore[union-attr]
-    views += direct
-    newest = direct
-    while {view.member for view in views} < set(members.tolist()):
-        reached = {view.member for view in views}
-        newest = [
-            View(
-                int(symmetry.action_map.indices[view.member]),  # type: ignore[attr-defined]
-                view.sign * float(symmetry.action_map.multipliers[view.member]),  # type: ignore[attr-defined]
-                view.matrix @ symmetry.observation_map.matrix,  # type: ignore[union-attr]
-            )
-            for view in newest
-            for symmetry in group
-            if int(symmetry.action_map.indices[view.member]) not in reached  # type: ignore[attr-defined]
-        ]
+    reference = int(members[0])
+    steps = [
+        (symmetry.observation_map.matrix, symmetry.action_map.matrix)  # type: ignore[union-attr]
+        for symmetry in group
+    ]
+    newest = [View.of(reference, np.eye(size), np.eye(group.action_size))]
+    views = list(newest)
+    while newest and (len(views) == 1 or {view.member for view in views} < set(members.tolist())):
+        reached = {view.member for view in views} if len(views) > 1 else set()
+        following: list[View] = []
+        for view in newest:
+            for of_observations, of_actions in steps:
+                product = View.of(reference, view.observations @ of_observations, view.actions @ of_actions)
+                if product.member not in reached and not any(product.is_same(one) for one in following):
+                    following.append(product)
+        newest = [one for one in following if not any(one.is_same(view) for view in views)]
         views += newest
     return views
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ambidex.learn.calibrate import Calibration, calibrate
+from ambidex.learn.identify import expected_after_clipping
 from ambidex.report.diagnose import Diagnosis, actuators_of, shared_offsets_of
 from ambidex.report.diagnose_history import Movement, fitted_scales, true_scales
 from ambidex.report.diagnose_motion import MotionDiagnosis, can_tell, diagnose_motion
@@ -118,6 +119,8 @@ def diagnose_run(
     finally:
         policy.env.close()
     means, symmetric, distances = _answers_of_actor_critic(policy.policy, group, visited)
+    deviation = policy.policy.log_std.exp().double().numpy(force=True)
+    expected = expected_after_clipping(means, deviation, *bounds)
     found = calibrate(group, means, symmetric, bounds=bounds)
     title = f"{run.scenario}, {run.method}, seed {run.seed}, after {run.steps:,} steps"
     beside = directory.resolve().parent.parent / "ppo" / directory.resolve().name
@@ -126,7 +129,7 @@ def diagnose_run(
         _diagnosis(title, found, means, bounds, distances, run),
         best_return=_best_return(run),
         plain_return=None if plain is None else _best_return(plain),
-        motion=None if log is None else _motion(run, group, log, means),
+        motion=None if log is None else _motion(run, group, log, expected),
     )
 
 
