@@ -148,16 +148,14 @@ def identification(
         members = orbit.members
         label[members] = members[0]
         problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
-        reason = _too_few(orbit, blocks.sum(axis=0)) or _no_experiment(orbit, blocks.sum(axis=0))
-        if not reason:
-            gains, response = responses(orbit, problems)
-            if (gains <= 0).any():
-                for member, own in zip(members, gains.T, strict=True):
-                    reasons[member] = _wrong_answer(own)
-                continue
-        if reason:
+        if reason := _too_few(orbit, problems[0]) or _no_experiment(orbit, problems[0]):
             for member in members:
                 reasons[member] = reason
+            continue
+        gains, response = responses(orbit, problems)
+        if (gains <= 0).any():
+            for member, own in zip(members, gains.T, strict=True):
+                reasons[member] = _wrong_answer(own)
             continue
         log_scale[:, members] = -np.log(gains)
         everything = np.ones(len(relations.target), dtype=bool)

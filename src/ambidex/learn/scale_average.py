@@ -6,6 +6,7 @@ does, `TransitionFit` from what the robot does.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
@@ -66,7 +67,7 @@ class Target(NamedTuple):
         )
 
 
-class ScaleAverage:
+class ScaleAverage(ABC):
     """The averages of log scale and offset; a subclass says what they move toward, and how far it is trusted.
 
     :param spec: the fit's hyperparameters
@@ -109,9 +110,9 @@ class ScaleAverage:
             [[0.0 if np.isnan(width) else weigh(float(width)) for width in row] for row in self.half_widths]
         )
 
+    @abstractmethod
     def function_weights(self) -> FloatArray:
         """w_G of each element of each transform, 1 where nothing was fitted: (transforms, n)."""
-        raise NotImplementedError
 
     def action_maps(self) -> dict[str, ActionMap]:
         scale = np.exp(self.log_scale)
