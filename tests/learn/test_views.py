@@ -58,10 +58,11 @@ def test_a_row_holds_features_other_states_answers_and_the_change_of_speed() -> 
     action, mean = np.array([[2.0, 0.3, 0.4]]), np.array([[-1.0, 0, 0]])
     (view,) = [one for one in orbit.views if one.member == 0 and one.sign == 1]
     (row,) = orbit.rows(Transitions(state, action, following, mean), view)
-    features = [1, 1.48, 3.0, 1.48**2, 0, 1]
+    features = [1, 1.48, 3.0, 1.48**2, 1.48 * 3.0, 9.0, 0, 1]
     others = [0.1, 0.2, 4.0, 5.0, 0.6, 0.7, 0.8, 0.9, 0.3, 0.4]
-    answers = [*np.multiply(features, -1), 1, -1, *np.multiply(features, 2), 4, 8]
-    np.testing.assert_allclose(row, [*features, *others, *answers, 0.5], atol=1e-12)
+    to_mean = [*np.multiply(features, -1), *features, 1, -1, -1]
+    to_action = [*np.multiply(features, 2), *np.multiply(features, 2), 4, 4, 8]
+    np.testing.assert_allclose(row, [*features, *others, *to_mean, *to_action, 0.5], atol=1e-12)
     assert len(row) == orbit.row_size
 
 
@@ -70,8 +71,11 @@ def test_contact_doubles_the_features() -> None:
     states = np.zeros((2, 28))
     states[:, [8, 9, 10, 11]] = [0.5, 2.0, -0.99, 3.0]
     states[1, 24] = 1.0
-    free = [1, 0.5, -0.99, 2.0, 3.0, 0.25, 0.9801, 0, 1, 0, 0]
-    np.testing.assert_allclose(orbit.features(states), [[*free, *[0] * 11], [*free, *free]], atol=1e-12)
+    squares = [0.25, -0.495, 1.0, 1.5, 0.9801, -1.98, -2.97, 4.0, 6.0, 9.0]
+    free = [1, 0.5, -0.99, 2.0, 3.0, *squares, 0, 1, 0, 0]
+    features = orbit.features(states)
+    np.testing.assert_allclose(features, [[*free, *[0] * 19], [*free, *free]], atol=1e-12)
+    np.testing.assert_array_equal(orbit.touching(features), [False, True])
 
 
 def test_a_joint_without_described_limits_is_never_at_one() -> None:
@@ -86,7 +90,9 @@ def test_a_joint_without_described_limits_is_never_at_one() -> None:
     described = Layout(layout)
     group = SymmetryGroup([described.symmetry("xz", np.diag([1.0, -1.0, 1.0]))], layout=described)
     (orbit,) = orbit_views(group)
-    np.testing.assert_array_equal(orbit.features(np.array([[1e9, 0, 2, 0]])), [[1, 1e9, 2, 1e18, 0, 0]])
+    np.testing.assert_array_equal(
+        orbit.features(np.array([[1e9, 0, 2, 0]])), [[1, 1e9, 2, 1e18, 2e9, 4, 0, 0]]
+    )
 
 
 def test_blocks_are_consecutive_and_complete() -> None:

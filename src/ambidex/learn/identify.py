@@ -7,10 +7,10 @@ actuator's command should change the speed of its joint as the counterpart's doe
     v' - v = F(s) + R(s, p_i S a_i),
 
 with R common to the orbit and p_i = 1/s_i the actuator's own. R says how a joint answers a torque in this
-posture and contact, so that legs that stand and legs that swing are compared at like; it has a square and a
-cube of the torque too, since a joint that meets its limit answers less than its share. F may differ from
-actuator to actuator; only to find offsets it is taken to be common, too. All are linear in features, so all
-that is needed of the data are sums of products, which add up and can be forgotten slowly.
+posture and contact, so that legs that stand and legs that swing are compared at like; it differs between the
+two directions and has higher powers of the torque too, since a joint that meets its limit and a leg on the
+ground answer less than their share. F may differ from actuator to actuator; only to find offsets it is taken
+to be common, too. All are linear in features; `response` has the regression.
 """
 
 from __future__ import annotations
@@ -24,17 +24,15 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from ambidex.learn.canonical import OrbitProblem, Relations
+from ambidex.learn.response import BLOCKS, intercepts, responses, robust_moments, without_controls
 from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
 from ambidex.learn.views import OrbitViews, Transitions, orbit_views
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.maps import FloatArray
 
-BLOCKS = 8
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
 LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
-RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
-STEPS = 500
 KINKS, SMOOTHNESS = 200, 1e-3  # of the regression that stands in for an unknown policy
 
 
@@ -77,8 +75,10 @@ def identify(
         raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
     orbits = orbit_views(group)
     transitions = _checked(group, observations, actions, next_observations, means)
-    sums = [moments(orbit, transitions) for orbit in orbits]
-    return identification(group, orbits, sums, offsets=offsets, confidence=confidence)
+    sums = [robust_moments(orbit, transitions) for orbit in orbits]
+    return identification(
+        group, orbits, sums, transitions=len(transitions), offsets=offsets, confidence=confidence
+    )
 
 
 def expected_after_clipping(
@@ -117,27 +117,16 @@ def expected_actions(observations: FloatArray, actions: FloatArray) -> FloatArra
     return np.concatenate([inputs[block] @ own for block, own in zip(blocks, weights, strict=True)])
 
 
-def moments(orbit: OrbitViews, transitions: Transitions) -> FloatArray:
-    """Sums of products of what the regression is about: (blocks, views, rows, rows).
-
-    A block has consecutive transitions, so that blocks are nearly independent of each other.
-    """
-    blocks = []
-    for block in transitions.blocks(BLOCKS):
-        rows = [orbit.rows(block, view) for view in orbit.views]
-        blocks.append([part.T @ part for part in rows])
-    return np.array(blocks)
-
-
 def identification(
     group: SymmetryGroup,
     orbits: Sequence[OrbitViews],
     sums: Sequence[FloatArray],
     *,
+    transitions: float,
     offsets: bool,
     confidence: float,
 ) -> Identification:
-    """From the moments of each orbit to scales and offsets with their intervals."""
+    """From the moments of each orbit, of so many transitions, to scales and offsets with their intervals."""
     size = group.action_size
     relations = Relations.of(group)
     log_scale, offset = np.zeros((2, BLOCKS + 1, size))
@@ -148,7 +137,7 @@ def identification(
         members = orbit.members
         label[members] = members[0]
         problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
-        if reason := _too_few(orbit, problems[0]) or _no_experiment(orbit, problems[0]):
+        if reason := _too_few(orbit, transitions) or _no_experiment(orbit, problems[0]):
             for member in members:
                 reasons[member] = reason
             continue
@@ -195,95 +184,16 @@ def identification(
         offset_shared=offset_shared,
         orbit=label,
         reasons=tuple(reasons),
-        transitions=float(sums[0][:, 0, 0, 0].sum()),
+        transitions=float(transitions),
     )
 
 
-def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """p of each actuator, of geometric mean 1, and the coefficients of G: (..., m) and (..., features).
-
-    The controls are taken out actuator by actuator. What is left is a product of the actuator's p and the
-    orbit's G, fitted by alternating least squares.
-
-    :param problems: (..., views, rows, rows)
-    """
-    degrees = orbit.degrees
-    rest = without_controls(orbit, problems)
-    squares, products = rest[..., :-1, :-1], rest[..., :-1, -1]
-    gains = np.ones(products.shape[:-1])
-    for _ in range(STEPS):
-        powers = gains[..., None] ** degrees
-        pooled = (powers[..., :, None] * squares * powers[..., None, :]).sum(axis=-3)
-        response = np.linalg.solve(_with_ridge(pooled), (powers * products).sum(axis=-2)[..., None])[..., 0]
-        expected = powers * response[..., None, :]
-        slope = degrees * gains[..., None] ** (degrees - 1) * response[..., None, :]
-        error = products - (squares @ expected[..., None])[..., 0]
-        curvature = (slope[..., None, :] @ squares @ slope[..., None])[..., 0, 0]
-        following = gains + (slope * error).sum(axis=-1) / np.maximum(curvature, np.finfo(float).tiny)
-        sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
-        following /= np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
-        settled = np.abs(following - gains).max() < 1e-9
-        gains = following
-        if settled:
-            break
-    return gains, response
-
-
-def without_controls(orbit: OrbitViews, problems: FloatArray) -> FloatArray:
-    """The moments of response and outcome of each actuator with the controls taken out: (..., m, d, d)."""
-    controls = problems.shape[-1] - len(orbit.degrees) - 1
-    rest = []
-    for member in orbit.members:
-        own = problems[..., [view.member == member for view in orbit.views], :, :].sum(axis=-3)
-        taken = np.linalg.solve(_with_ridge(own[..., :controls, :controls]), own[..., :controls, controls:])
-        rest.append(own[..., controls:, controls:] - own[..., controls:, :controls] @ taken)
-    return np.stack(rest, axis=-3)
-
-
-def intercepts(
-    orbit: OrbitViews, problems: FloatArray, gains: FloatArray, response: FloatArray
-) -> FloatArray:
-    """The offset of each actuator, (..., m), up to what a common F can hide.
-
-    With p and G known, ``v' - v - p G S a = F - p G S o`` is linear in F and o.
-    """
-    size, linear = len(orbit.degrees), orbit.feature_count
-    controls = problems.shape[-1] - size - 1
-    count = len(orbit.members)
-    left = np.zeros((*problems.shape[:-3], controls + count, controls + count))
-    right = np.zeros((*problems.shape[:-3], controls + count))
-    for at, view in enumerate(orbit.views):
-        own = problems[..., at, :, :]
-        column = controls + int(np.flatnonzero(orbit.members == view.member)[0])
-        gain = gains[..., column - controls, None]
-        along = -gain * view.sign * response[..., :linear]  # of o_i, by the features
-        answer = gain**orbit.degrees * response
-        rest = own[..., :controls, -1] - (own[..., :controls, controls:-1] @ answer[..., None])[..., 0]
-        left[..., :controls, :controls] += own[..., :controls, :controls]
-        crossing = (own[..., :controls, :linear] @ along[..., None])[..., 0]
-        left[..., :controls, column] += crossing
-        left[..., column, :controls] += crossing
-        left[..., column, column] += (crossing[..., :linear] * along).sum(axis=-1)
-        right[..., :controls] += rest
-        right[..., column] += (rest[..., :linear] * along).sum(axis=-1)
-    solution = np.linalg.solve(_with_ridge(left), right[..., None]).astype(np.float64, copy=False)
-    return solution[..., controls:, 0]
-
-
-def _with_ridge(matrix: FloatArray) -> FloatArray:
-    sizes = np.diagonal(matrix, axis1=-2, axis2=-1)
-    floor: FloatArray = np.maximum(sizes, 1e-9 * sizes.max(axis=-1, keepdims=True) + np.finfo(float).tiny)
-    ridged: FloatArray = matrix + RIDGE * floor[..., None] * np.eye(matrix.shape[-1])
-    return ridged
-
-
-def _too_few(orbit: OrbitViews, sums: FloatArray) -> str:
+def _too_few(orbit: OrbitViews, transitions: float) -> str:
     """Why the actuators of an orbit have too little data, or an empty text."""
-    count = sums[0, 0, 0]  # every view has all transitions
     needed = max(LEAST_PER_FEATURE * len(orbit.degrees), 2 * orbit.row_size)
-    if count >= needed:
+    if transitions >= needed:
         return ""
-    return f"there are {count:.0f} transitions; {needed} are the least that can tell"
+    return f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
 
 
 def _wrong_answer(gains: FloatArray) -> str:

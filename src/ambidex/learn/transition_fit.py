@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.learn.identify import BLOCKS, identification, moments
+from ambidex.learn.identify import identification
 from ambidex.learn.pairwise import spread_penalty
 from ambidex.learn.protocol import FloatArray, Metric, Weight
+from ambidex.learn.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.learn.scale_average import ScaleAverage, Target
 from ambidex.learn.views import Transitions, orbit_views
 from ambidex.symmetry import SymmetryGroup
@@ -72,26 +73,40 @@ class TransitionFit:
 class TransitionState(ScaleAverage):
     """The moving averages of log scale and offset, and the sums that all transitions so far add up to."""
 
+    arrays = (*ScaleAverage.arrays, "transitions")
+
     def __init__(self, spec: TransitionFit, group: SymmetryGroup) -> None:
         super().__init__(spec, group)
         self.spec = spec
         self.orbits = orbit_views(group)
+        self.transitions = np.zeros(())  # how many the sums rest on, those fading that were long ago
         self.moments = [
             np.zeros((BLOCKS, len(orbit.views), orbit.row_size, orbit.row_size)) for orbit in self.orbits
         ]
 
     def watch(self, transitions: Transitions) -> None:
-        """Add the transitions of a roll-out to the sums, and forget a little of what was before."""
+        """Add the transitions of a roll-out to the sums, and forget a little of what was before.
+
+        Outliers are told from what was learned before, in the first roll-out from itself.
+        """
         kept = math.exp(-len(transitions) / self.spec.memory)
         self.moments = [
-            kept * before + moments(orbit, transitions)
-            for before, orbit in zip(self.moments, self.orbits, strict=True)
+            kept * before + moments(orbit, transitions, coefficients(orbit, before.sum(axis=0)))
+            if self.transitions
+            else robust_moments(orbit, transitions)
+            for orbit, before in zip(self.orbits, self.moments, strict=True)
         ]
+        self.transitions = np.asarray(kept * self.transitions + len(transitions))
 
     def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
         """Move the estimators toward what all transitions say together; the policy has no say in it."""
         newest = identification(
-            self.group, self.orbits, self.moments, offsets=self.spec.offsets, confidence=0.95
+            self.group,
+            self.orbits,
+            self.moments,
+            transitions=float(self.transitions),
+            offsets=self.spec.offsets,
+            confidence=0.95,
         )
         self.move(Target.of(newest))
 
@@ -103,18 +118,35 @@ class TransitionState(ScaleAverage):
         return np.array([weigh(float(value)) for value in uncertainty]).reshape(len(self.group), -1)
 
     def metrics(self) -> list[Metric]:
-        remembered = float(self.moments[0][:, 0, 0, 0].sum())
-        return [*super().metrics(), ("transitions", "", "", remembered)]
+        return [*super().metrics(), ("transitions", "", "", float(self.transitions))]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return super().state() | {f"moments_{k}": sums.copy() for k, sums in enumerate(self.moments)}
+        return super().state() | {f"moments_{k}": _upper(sums) for k, sums in enumerate(self.moments)}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         names = [f"moments_{number}" for number in range(len(self.moments))]
         for name, own in zip(names, self.moments, strict=True):
-            if name not in state or state[name].shape != own.shape:
+            expected = _upper(own).shape
+            if name not in state or state[name].shape != expected:
                 raise ValueError(
-                    f"the state of this fit has {name!r} of shape {own.shape}, which is not given"
+                    f"the state of this fit has {name!r} of shape {expected}, which is not given"
                 )
         super().set_state(state)
-        self.moments = [np.array(state[name]) for name in names]
+        self.moments = [
+            _symmetric(state[name], orbit.row_size) for name, orbit in zip(names, self.orbits, strict=True)
+        ]
+
+
+def _upper(matrices: FloatArray) -> FloatArray:
+    """The upper triangles of symmetric matrices: (..., d, d) to (..., d (d + 1) / 2)."""
+    row, column = np.triu_indices(matrices.shape[-1])
+    return np.ascontiguousarray(matrices[..., row, column])
+
+
+def _symmetric(upper: FloatArray, size: int) -> FloatArray:
+    """The symmetric matrices of these upper triangles."""
+    row, column = np.triu_indices(size)
+    matrices = np.empty((*upper.shape[:-1], size, size))
+    matrices[..., row, column] = upper
+    matrices[..., column, row] = upper
+    return matrices

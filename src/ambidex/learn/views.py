@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from ambidex.learn.canonical import Relations
 from ambidex.symmetry import SymmetryGroup
@@ -103,12 +104,14 @@ class OrbitViews:
 
     @property
     def feature_count(self) -> int:
-        return (1 + 4 * len(self.positions) + len(self.speeds)) * (1 if self.contact is None else 2)
+        moving = len(self.positions) + len(self.speeds)
+        free = 1 + moving + moving * (moving + 1) // 2 + 2 * len(self.positions)
+        return free * (1 if self.contact is None else 2)
 
     @property
     def degrees(self) -> IntArray:
         """Of each term of the response in the command."""
-        return np.concatenate([np.ones(self.feature_count, dtype=np.int64), [2, 3]])
+        return np.concatenate([np.ones(2 * self.feature_count, dtype=np.int64), [2, 2, 3]])
 
     @property
     def row_size(self) -> int:
@@ -122,6 +125,14 @@ class OrbitViews:
         """The observations that the features of the response already hold."""
         contact = set() if self.contact is None else {self.contact}
         return {*self.positions, *self.speeds} | contact
+
+    @property
+    def views_of_members(self) -> list[list[int]]:
+        """The numbers of each member's views."""
+        return [
+            [number for number, view in enumerate(self.views) if view.member == member]
+            for member in self.members
+        ]
 
     def rows(self, transitions: Transitions, view: View) -> FloatArray:
         """What the regression is about, a row per transition: controls, terms of the response, outcome.
@@ -144,13 +155,17 @@ class OrbitViews:
         return np.concatenate([features, *others, *responses, outcome[:, None]], axis=1)
 
     def features(self, states: FloatArray) -> FloatArray:
-        """What the response of a joint to its torque depends on: its limb's posture, speed and contact."""
-        position, speed = states[:, list(self.positions)], states[:, list(self.speeds)]
+        """What the response of a joint to its torque depends on: its limb's posture, speed and contact.
+
+        Posture and speed come with their squares and products, and with whether a joint is at its limit.
+        """
+        position = states[:, list(self.positions)]
+        moving = np.concatenate([position, states[:, list(self.speeds)]], axis=1)
+        first, second = np.triu_indices(moving.shape[1])
         parts = [
             np.ones((len(states), 1)),
-            position,
-            speed,
-            position**2,
+            moving,
+            moving[:, first] * moving[:, second],
             (position < self.stops[:, 0]).astype(np.float64),
             (position > self.stops[:, 1]).astype(np.float64),
         ]
@@ -159,10 +174,22 @@ class OrbitViews:
             return free
         return np.concatenate([free, free * states[:, self.contact, None]], axis=1)
 
+    def touching(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+        """In which of these `rows` the limb touches the ground, as far as that is observed."""
+        if self.contact is None:
+            return np.zeros(len(rows), dtype=bool)
+        touching: npt.NDArray[np.bool_] = rows[:, self.feature_count // 2] > 0.5
+        return touching
+
 
 def _response(features: FloatArray, command: FloatArray) -> tuple[FloatArray, ...]:
-    """The terms of a joint's answer to a command: linear in every feature, then its square and cube."""
-    return features * command, command**2, command**3
+    """The terms of a joint's answer to a command.
+
+    In proportion to it, by a factor that depends on the features and differs from one direction to the other:
+    a joint at its stop and a leg on the ground give way to one side only. Then higher powers.
+    """
+    size = np.abs(command)
+    return features * command, features * size, command**2, command * size, command**3
 
 
 def orbit_views(group: SymmetryGroup) -> list[OrbitViews]:

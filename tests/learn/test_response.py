@@ -1,0 +1,131 @@
+"""The regression of responses against slow obvious ones, and which transitions count how much."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from ambidex import load
+from ambidex.learn.response import coefficients, intercepts, moments, responses, robust_moments
+from ambidex.learn.views import OrbitViews, Transitions, orbit_views
+from tests.learn.test_identify import TRIANGLE, logged
+
+
+def small_problem() -> tuple[OrbitViews, Transitions]:
+    (orbit,) = orbit_views(TRIANGLE)
+    arrays = [array.astype(np.float64) for array in logged("triangle-rust", 12, seed=3)]
+    rng = np.random.default_rng(1)
+    arrays[2] += 0.3 * rng.standard_normal(arrays[2].shape)  # no model fits it exactly
+    return orbit, Transitions(*arrays)
+
+
+def test_the_response_is_the_least_squares_solution() -> None:
+    """All coefficients at once by a general optimiser: controls of each limb, common response, gains."""
+    orbit, transitions = small_problem()
+    gains, response = responses(orbit, moments(orbit, transitions).sum(axis=0))
+    rows = {
+        member: np.concatenate(
+            [orbit.rows(transitions, view) for view in orbit.views if view.member == member]
+        )
+        for member in orbit.members
+    }
+    size = len(orbit.degrees)
+
+    def residuals(unknown: np.ndarray) -> np.ndarray:
+        log_gains = np.append(unknown[:2], -unknown[:2].sum())
+        parts = []
+        for log_gain, own in zip(log_gains, rows.values(), strict=True):
+            controls, terms, outcome = np.split(own, [-size - 1, -1], axis=1)
+            left = outcome[:, 0] - terms @ (np.exp(log_gain * orbit.degrees) * unknown[2:])
+            weights, *_ = np.linalg.lstsq(controls, left, rcond=None)
+            parts.append(left - controls @ weights)
+        return np.concatenate(parts)
+
+    solution = least_squares(residuals, np.append([0.0, 0.0], response), xtol=1e-14, ftol=1e-14, gtol=1e-12)
+    expected = np.exp(np.append(solution.x[:2], -solution.x[:2].sum()))
+    np.testing.assert_allclose(gains, expected, rtol=2e-3)
+    assert np.ptp(gains) > 0.5
+
+
+def test_the_offsets_are_the_least_squares_solution() -> None:
+    orbit, transitions = small_problem()
+    sums = moments(orbit, transitions).sum(axis=0)
+    gains, response = responses(orbit, sums)
+    size, features = len(orbit.degrees), orbit.feature_count
+    designs, answers = [], []
+    for view in orbit.views:
+        controls, terms, outcome = np.split(orbit.rows(transitions, view), [-size - 1, -1], axis=1)
+        gain = gains[orbit.members == view.member][0]
+        shift = np.zeros((len(controls), 3))
+        shift[:, view.member] = -gain * view.sign * (controls[:, :features] @ response[:features])
+        designs.append(np.concatenate([controls, shift], axis=1))
+        answers.append(outcome[:, 0] - terms @ (gain**orbit.degrees * response))
+    solution, *_ = np.linalg.lstsq(np.concatenate(designs), np.concatenate(answers), rcond=None)
+    np.testing.assert_allclose(intercepts(orbit, sums, gains, response), solution[-3:], atol=1e-4)
+
+
+def test_coefficients_expect_what_least_squares_expects() -> None:
+    """With the gains known, one linear problem for the controls of each limb and the common response."""
+    orbit, transitions = small_problem()
+    sums = moments(orbit, transitions).sum(axis=0)
+    gains, _ = responses(orbit, sums)
+    size = len(orbit.degrees)
+    rows = [orbit.rows(transitions, view) for view in orbit.views]
+    width = rows[0].shape[1] - size - 1
+    designs = []
+    for view, own in zip(orbit.views, rows, strict=True):
+        limb = int(np.flatnonzero(orbit.members == view.member)[0])
+        design = np.zeros((len(own), 3 * width + size))
+        design[:, limb * width : (limb + 1) * width] = own[:, :width]
+        design[:, 3 * width :] = own[:, width:-1] * gains[limb] ** orbit.degrees
+        designs.append(design)
+    outcomes = np.concatenate([own[:, -1] for own in rows])
+    solution, *_ = np.linalg.lstsq(np.concatenate(designs), outcomes, rcond=None)
+    expected = np.concatenate(designs) @ solution
+    found = [own[:, :-1] @ one for own, one in zip(rows, coefficients(orbit, sums), strict=True)]
+    np.testing.assert_allclose(np.concatenate(found), expected, atol=2e-3)
+    assert np.std(expected) > 0.1
+
+
+def test_moments_count_contacts_a_tenth_and_outliers_less() -> None:
+    """A slow loop over the transitions of ants that touch the ground now and then."""
+    orbit = orbit_views(load("ant"))[1]
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(48, 28))
+    states[:, 24:] = rng.random((48, 4)) < 0.5
+    arrays = [states, *rng.normal(size=(1, 48, 8)), states + rng.normal(size=(48, 28)) ** 3]
+    transitions = Transitions(*arrays, means=np.zeros((48, 8)))
+    plan = 0.1 * rng.normal(size=(8, orbit.row_size - 1))
+    found = moments(orbit, transitions, plan)
+    for number, view in enumerate(orbit.views):
+        rows = orbit.rows(transitions, view)
+        contact = (states @ view.observations.T)[:, 24]
+        errors = np.abs(rows[:, -1] - rows[:, :-1] @ plan[number])
+        for block in range(8):
+            own = range(6 * block, 6 * block + 6)
+            expected = np.zeros((orbit.row_size, orbit.row_size))
+            for row in own:
+                alike = [other for other in own if contact[other] == contact[row]]
+                usual = 2.2 * np.median(errors[alike])
+                assert usual > 0.1 * np.sqrt(np.mean(errors[alike] ** 2))
+                weight = (0.1 if contact[row] else 1.0) * min(1.0, usual / errors[row])
+                expected += weight * np.outer(rows[row], rows[row])
+            np.testing.assert_allclose(found[block, number], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_impacts_do_not_spoil_the_estimate() -> None:
+    """In one step of twenty something strikes the limbs, far harder than they move by themselves."""
+    observations, actions, following, means = (array.astype(float) for array in logged("triangle-rust"))
+    rng = np.random.default_rng(5)
+    struck = rng.random(len(observations)) < 0.05
+    usual = np.std(following - observations, axis=0)[3:6]
+    following[struck, 3:6] += 20 * usual * rng.normal(size=(struck.sum(), 3))
+    (orbit,) = orbit_views(TRIANGLE)
+    transitions = Transitions(observations, actions, following, means)
+    true = np.array([6.0, 3.0, 2.0]) / 36 ** (1 / 3)  # limbs 1 and 2 need 2 and 3 times limb 0's command
+    errors = [
+        np.abs(responses(orbit, sums.sum(axis=0))[0] / true - 1).max()
+        for sums in (moments(orbit, transitions), robust_moments(orbit, transitions))
+    ]
+    assert errors[0] > 0.1
+    assert errors[1] < 0.03
