@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from gymnasium import spaces
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from ambidex import ASL, CalibratedFit, SymmetricPPO, calibrate, load
-from ambidex.learn.calibrated import uncertainty_penalty
+from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.learn.calibrated import CalibratedState, uncertainty_penalty
 from ambidex.learn.protocol import Fit, FitState
 
 GROUP = load("triangle-paper")
@@ -206,3 +208,19 @@ def test_in_training() -> None:
     copy.set_symmetry_state(model.symmetry_state())
     for name, found in copy.action_maps().items():
         np.testing.assert_array_equal(found.multipliers, maps[name].multipliers)
+
+
+def test_training_tells_it_the_action_box() -> None:
+    box = spaces.Box(np.array([-1.0, -2.0], np.float32), np.array([1.0, 3.0], np.float32))
+    assert CalibratedFit().within(box).bounds == ((-1.0, -2.0), (1.0, 3.0))
+    assert CalibratedFit(bounds=(-5.0, 5.0)).within(box).bounds == (-5.0, 5.0)
+    assert CalibratedFit().within(spaces.Discrete(3)).bounds is None
+    env = TriangleVecEnv(4, scenario="triangle", seed=0)
+    model = SymmetricPPO("MlpPolicy", env, symmetries=load("triangle"), loss=ASL(), n_steps=16, batch_size=64)
+    assert model._preparation is not None
+    fit = model._preparation._fit
+    assert isinstance(fit, CalibratedState)
+    assert fit.spec.bounds is not None
+    low, high = fit.spec.bounds
+    np.testing.assert_array_equal(low, env.action_space.low)
+    np.testing.assert_array_equal(high, env.action_space.high)

@@ -23,7 +23,7 @@ from ambidex.symmetry import SymmetryGroup
         (ASL, {"max_shift": None}, "ASL: max_shift is a number"),
         (ASL, {"history": 0}, "ASL: history is a number of batches"),
         (ASL, {"history": 2.5}, "ASL: history is a number of batches"),
-        (ASL, {"fit": "mx"}, "ASL: fit is a PairwiseFit"),
+        (ASL, {"fit": "mx"}, "ASL: fit is a CalibratedFit"),
         (MSL, {"policy_weight": True}, "MSL: policy_weight is a number"),
     ],
 )

@@ -316,7 +316,8 @@ def test_sampled_images_learn(triangle: SymmetryGroup, triangle_world: World) ->
 
 class TestLogs:
     def test_names(self, triangle: SymmetryGroup, triangle_world: World) -> None:
-        model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=ASL(), **SMALL)
+        loss = ASL(fit=PairwiseFit())
+        model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=loss, **SMALL)
         names = recorded(model)
         assert {
             "train/policy_gradient_loss",

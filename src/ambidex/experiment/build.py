@@ -65,7 +65,7 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
         policy_name(env.observation_space),
         env,
         symmetries=group,
-        loss=_loss(config, group, env.action_space),
+        loss=_loss(config, group),
         symmetry_samples=h.symmetry_samples,
         fast=h.fast,
         learning_rate=h.learning_rate,
@@ -126,7 +126,7 @@ def _environment_id(config: RunConfig) -> str:
     return config.env or scenarios.get(config.scenario).env
 
 
-def _loss(config: RunConfig, group: SymmetryGroup | None, space: gym.Space[Any]) -> Any:
+def _loss(config: RunConfig, group: SymmetryGroup | None) -> Any:
     """The symmetry loss of the method; None for plain PPO, whose symmetries are only measured."""
     from ambidex.learn import ASL, MSL, PSL
 
@@ -148,11 +148,11 @@ def _loss(config: RunConfig, group: SymmetryGroup | None, space: gym.Space[Any])
         dead_zone=dead_zone,
         value_gate=h.value_gate,
         history=h.history,
-        fit=_fit(config, space),
+        fit=_fit(config),
     )
 
 
-def _fit(config: RunConfig, space: gym.Space[Any]) -> Any:
+def _fit(config: RunConfig) -> Any:
     """How ASL's action maps are fitted; None keeps the given ones."""
     from ambidex.learn import CalibratedFit, PairwiseFit, TransitionFit
 
@@ -165,11 +165,9 @@ def _fit(config: RunConfig, space: gym.Space[Any]) -> Any:
         return TransitionFit(
             offsets=h.form == "mx+b", update_weight=_scaled(TransitionFit.update_weight, h.update_weight)
         )
-    box = None
-    if isinstance(space, gym.spaces.Box):
-        box = tuple(map(float, space.low)), tuple(map(float, space.high))
-    weigh = _scaled(CalibratedFit.update_weight, h.update_weight)
-    return CalibratedFit(offsets=h.form == "mx+b", bounds=box, update_weight=weigh)
+    return CalibratedFit(
+        offsets=h.form == "mx+b", update_weight=_scaled(CalibratedFit.update_weight, h.update_weight)
+    )
 
 
 def _scaled(penalty: Weight, largest: float | None) -> Weight:

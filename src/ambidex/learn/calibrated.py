@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from ambidex.learn.calibrate import calibrate
 from ambidex.learn.canonical import Noise
@@ -31,7 +33,8 @@ class CalibratedFit:
     :param function_weight: H_G, from the spread of the last calibrations to how far a map is trusted
     :param window: k_I, how many calibrations that spread looks at, the newest included
     :param noise: see `calibrate`
-    :param bounds: lower and upper end of the action box, beyond which means do not count; None for no box
+    :param bounds: lower and upper end of the action box, beyond which means do not count; None for those of
+        the action space
     :param huber: see `calibrate`
     :param largest_scale: an update that would bring a scale above this, or below its inverse, is skipped and
         counted
@@ -58,6 +61,12 @@ class CalibratedFit:
             raise ValueError(f"CalibratedFit: noise is 'any' or 'proportional'; got {self.noise!r}")
         if not self.largest_scale > 1:
             raise ValueError(f"CalibratedFit: largest_scale is above 1; got {self.largest_scale!r}")
+
+    def within(self, space: spaces.Space[Any]) -> CalibratedFit:
+        """The same with the bounds of this action space, unless it has bounds of its own."""
+        if self.bounds is not None or not isinstance(space, spaces.Box):
+            return self
+        return replace(self, bounds=(tuple(space.low.tolist()), tuple(space.high.tolist())))
 
     def start(self, group: SymmetryGroup) -> CalibratedState:
         return CalibratedState(self, group)

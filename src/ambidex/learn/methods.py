@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
-from ambidex.learn.pairwise import PairwiseFit
+from ambidex.learn.calibrated import CalibratedFit
 from ambidex.learn.protocol import Fit
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
@@ -63,7 +63,7 @@ class ASL:
     :param dead_zone: k_d, states nearer than this to their own image are left alone; 0 for rotations
     :param value_gate: k_v > 1, an image worth this factor more is left alone; None switches the gate off
     :param history: k_t, how many of the last batches measure the spread of each observation
-    :param fit: how the action maps are fitted to the policy; None keeps the given maps
+    :param fit: how the action maps are fitted; `PairwiseFit` is the paper's, None keeps the given maps
     """
 
     policy_weight: Number = 0.05
@@ -72,7 +72,7 @@ class ASL:
     dead_zone: Number = 0.1
     value_gate: OptionalNumber = 1.5
     history: int = 10
-    fit: Fit | None = field(default_factory=PairwiseFit)
+    fit: Fit | None = field(default_factory=CalibratedFit)
 
     def __post_init__(self) -> None:
         _check(self, "policy_weight", "value_weight", "max_shift", "dead_zone", at_least=0.0)
@@ -80,7 +80,7 @@ class ASL:
         if isinstance(self.history, bool) or not isinstance(self.history, int) or self.history < 1:
             raise ValueError(f"ASL: history is a number of batches, at least 1; got {self.history!r}")
         if self.fit is not None and not isinstance(self.fit, Fit):
-            raise ValueError(f"ASL: fit is a PairwiseFit or another fit, or None; got {self.fit!r}")
+            raise ValueError(f"ASL: fit is a CalibratedFit or another fit, or None; got {self.fit!r}")
 
 
 SymmetryLoss = MSL | PSL | ASL

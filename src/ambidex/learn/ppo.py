@@ -80,7 +80,7 @@ class SymmetricPPO(PPO):
         if self.fast is True and (reason := fast.supports(self)):
             raise ValueError(f"fast=True: {reason}; use fast=None")
         if self._preparation is None:  # a loaded model brings its own
-            self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples)
+            self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples, self.action_space)
 
     @classmethod
     def load(cls, *args: Any, **kwargs: Any) -> Self:

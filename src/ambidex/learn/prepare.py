@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ambidex.learn import gates, losses
 from ambidex.learn.action_maps import ActionMap
+from ambidex.learn.calibrated import CalibratedFit
 from ambidex.learn.form_fit import FormMap, bend
 from ambidex.learn.identify import expected_after_clipping
 from ambidex.learn.methods import ASL, MSL, PSL, SymmetryLoss, common_fit, hyperparameter, only
@@ -40,10 +41,15 @@ class Preparation:
     :param group: the symmetries; None for plain PPO
     :param losses: the loss of each transform that has one
     :param samples: the images drawn for each state, None for all
+    :param space: of the actions
     """
 
     def __init__(
-        self, group: SymmetryGroup | None, losses: Mapping[str, SymmetryLoss], samples: int | None
+        self,
+        group: SymmetryGroup | None,
+        losses: Mapping[str, SymmetryLoss],
+        samples: int | None,
+        space: spaces.Space[Any],
     ) -> None:
         self.names = tuple(losses)
         self._losses = dict(losses)
@@ -52,6 +58,8 @@ class Preparation:
         adaptive = [loss for loss in losses.values() if isinstance(loss, ASL)]
         self._window = ObservationWindow(max(loss.history for loss in adaptive)) if adaptive else None
         fit, self._fitted = common_fit(losses)
+        if isinstance(fit, CalibratedFit):
+            fit = fit.within(space)
         self._fit: FitState | None = fit.start(only(group, self._fitted)) if fit and group else None
         self._metrics: list[Metric] = []
 
