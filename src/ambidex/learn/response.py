@@ -19,6 +19,7 @@ BLOCKS = 8
 IN_CONTACT = 0.1  # how much a transition counts whose limb is in contact
 OUTLIER = 2.2  # median errors, beyond which a transition counts less (Huber)
 LEAST_OUTLIER = 0.1  # of the root mean square error: most errors may be next to nothing
+LARGEST_GAIN = 1e3  # of an actuator beside its counterparts: where nothing is known, gains wander off
 RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
 REWEIGHTED = 2  # times, until outliers no longer decide what an outlier is
 STEPS = 500
@@ -104,6 +105,7 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
         following = gains + (slope * error).sum(axis=-1) / np.maximum(curvature, np.finfo(float).tiny)
         sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
         following /= np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
+        following = np.clip(following, -LARGEST_GAIN, LARGEST_GAIN)
         settled = np.abs(following - gains).max() < 1e-9
         gains = following
         if settled:
