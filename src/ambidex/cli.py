@@ -305,6 +305,8 @@ def diagnose(
         raise ValueError(f"give either {target} or --transitions {transitions}, not both")
     if offsets and transitions is None:
         raise ValueError("--offsets is for --transitions; the diagnosis of a policy has offsets anyway")
+    if observations is not None and transitions is not None:
+        raise ValueError("--observations is for a policy; --transitions has its own")
     if transitions is not None:
         if symmetry is None:
             raise ValueError(f"{transitions}: give --symmetry, which says what the arrays hold")

@@ -224,3 +224,13 @@ def test_training_tells_it_the_action_box() -> None:
     low, high = fit.spec.bounds
     np.testing.assert_array_equal(low, env.action_space.low)
     np.testing.assert_array_equal(high, env.action_space.high)
+    flat = CalibratedFit().within(spaces.Box(np.array([0, -1], np.float32), np.array([0, 1], np.float32)))
+    assert flat.bounds == ((-np.inf, -1.0), (np.inf, 1.0))
+
+
+def test_a_roll_out_of_a_few_states_changes_nothing() -> None:
+    fit = CalibratedFit().start(GROUP)
+    fit.update(*batch(states=15))
+    np.testing.assert_array_equal(fit.log_scale, 0)
+    fit.update(*batch(states=16))
+    assert fit.history.shape[0] == 1

@@ -8,9 +8,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from ambidex import identify, load
+from ambidex import SymmetryGroup, identify, load
 from ambidex.envs.triangle import TriangleVecEnv
 from ambidex.learn.identify import expected_actions, expected_after_clipping
+from ambidex.learn.response import moments, responses
+from ambidex.learn.views import Transitions, orbit_views
+from ambidex.symmetry.layout import Layout
 
 TRIANGLE = load("triangle")
 Policy = Callable[[np.ndarray], np.ndarray]
@@ -20,7 +23,7 @@ def logged(
     scenario: str, steps: int = 125, noise: float = 0.5, policy: Policy | None = None, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Observations, actions, next observations and means of 16 triangles."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     env = TriangleVecEnv(16, scenario=scenario, seed=seed)
     states = env.reset()
     rows = []
@@ -125,11 +128,107 @@ def test_too_few_transitions_are_named() -> None:
     assert found.reasons[0] == "there are 48 transitions; 190 are the least that can tell"
 
 
-def test_a_reversed_and_a_dead_motor_are_named() -> None:
-    observations, actions, following, _ = logged("triangle")
-    actions[:, 1] *= -1
-    found = identify(TRIANGLE, observations, actions, following)
+def two_limbs(axis: str) -> SymmetryGroup:
+    """Mirrored limbs of one joint each; about x their commands have opposite signs, about y the same."""
+    layout = Layout(
+        {
+            "limbs": {
+                "left": {"at": [0, 1], "joints": {"hip": axis}},
+                "right": {"at": [0, -1], "joints": {"hip": axis}},
+            },
+            "observations": [{"angles": {"joint": "position"}}, {"speeds": {"joint": "velocity"}}],
+            "actions": [{"torque": "joint"}],
+        }
+    )
+    return SymmetryGroup([layout.symmetry("xz", np.diag([1.0, -1.0, 1.0]))], layout=layout)
+
+
+def moved(
+    group: SymmetryGroup,
+    *,
+    gains: tuple[float, float] = (1.0, 0.5),
+    offsets: tuple[float, float] = (0.0, 0.0),
+    means: tuple[float, float] = (0.0, 0.0),
+    noise: float = 0.2,
+    lean: float = 0.0,
+    disturbance: float = 0.05,
+) -> dict[str, np.ndarray]:
+    """4,000 steps of two limbs that answer a push 1 + lean and a pull 1 - lean times their torque."""
+    rng = np.random.default_rng(0)
+    side = np.array([1.0, group["xz"].action_map.multipliers[0]])  # type: ignore[union-attr]
+    rows = []
+    for step in range(4000):
+        if step % 50 == 0:
+            state = rng.standard_normal(4)
+        action = means + noise * rng.standard_normal(2)
+        torque = np.array(gains) * (action - offsets)
+        effect = torque + lean * side * np.abs(torque) + disturbance * rng.standard_normal(2)
+        speed = 0.9 * state[2:] - 0.1 * state[:2] + 0.2 * effect
+        following = np.concatenate([state[:2] + 0.1 * speed, speed])
+        rows.append((state, action, following))
+        state = following
+    names = ("observations", "actions", "next_observations")
+    arrays = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return arrays | {"means": np.tile(means, (4000, 1))}
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+@pytest.mark.parametrize("means", [(0.0, 0.0), (0.3, 0.3), (0.9, 0.9), (0.9, -0.9), (-0.6, -0.6)])
+def test_commands_that_lean_to_one_side_do_not_hide_a_weak_motor(
+    axis: str, means: tuple[float, float]
+) -> None:
+    group = two_limbs(axis)
+    found = identify(group, **moved(group, means=means))
+    assert found.identifiable.all()
+    assert found.scale[1] / found.scale[0] == pytest.approx(2, rel=0.06)
+
+
+@pytest.mark.parametrize("axis", ["x", "y"])
+def test_limbs_that_answer_a_push_and_a_pull_differently(axis: str) -> None:
+    group = two_limbs(axis)
+    arrays = moved(group, means=(0.2, 0.2), noise=0.4, lean=0.5)
+    found = identify(group, **arrays)
+    assert found.scale[1] / found.scale[0] == pytest.approx(2, rel=0.06)
+    (orbit,) = orbit_views(group)
+    sums = moments(orbit, Transitions(**arrays)).sum(axis=0)
+    (left, right), _ = responses(orbit, sums, alike=True)
+    told_apart = axis == "x"  # where one limb is pushed while the other is pulled
+    assert (abs(left / right - 2) > 0.5) == told_apart
+
+
+@pytest.mark.parametrize("means", [(0.0, 0.0), (0.9, 0.9)])
+def test_offsets_of_limbs_whose_commands_lean_to_one_side(means: tuple[float, float]) -> None:
+    """Only the difference is known: both may be moved along (1, 2), their scales."""
+    group = two_limbs("y")
+    found = identify(group, **moved(group, offsets=(0.2, -0.2), means=means), offsets=True)
+    assert found.offset_identifiable.all()
+    np.testing.assert_allclose(found.offset, [0.24, -0.12], atol=0.03)
+
+
+def test_the_units_of_speed_do_not_matter() -> None:
+    group = two_limbs("y")
+    arrays = moved(group)
+    counts = {
+        name: array * (np.array([1, 1, 1e5, 1e5]) if "observations" in name else 1)
+        for name, array in arrays.items()
+    }
+    np.testing.assert_allclose(identify(group, **counts).scale, identify(group, **arrays).scale, rtol=1e-3)
+
+
+@pytest.mark.parametrize("lean", [0.0, 0.5])
+def test_a_reversed_motor_is_named(lean: float) -> None:
+    group = two_limbs("y")
+    found = identify(group, **moved(group, gains=(1.0, -0.5), lean=lean))
     assert "the other way round: is its motor" in found.reasons[1]
+    assert "a counterpart of it" in found.reasons[0]
+    assert not found.identifiable.any()
+
+
+@pytest.mark.parametrize("disturbance", [0.0, 0.1])
+def test_a_dead_motor_is_named(disturbance: float) -> None:
+    group = two_limbs("y")
+    found = identify(group, **moved(group, gains=(1.0, 0.0), disturbance=disturbance))
+    assert found.reasons[1] == "its joint hardly answers its command"
     assert "a counterpart of it" in found.reasons[0]
     assert not found.identifiable.any()
 

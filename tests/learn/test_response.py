@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from scipy.optimize import least_squares
 
 from ambidex import load
-from ambidex.learn.response import coefficients, intercepts, moments, responses, robust_moments
-from ambidex.learn.views import OrbitViews, Transitions, orbit_views
+from ambidex.learn.response import BLOCKS, coefficients, intercepts, moments, responses, robust_moments
+from ambidex.learn.views import OrbitViews, Transitions, View, orbit_views
 from tests.learn.test_identify import TRIANGLE, logged
+
+
+def all_rows(orbit: OrbitViews, transitions: Transitions, view: View) -> np.ndarray:
+    """The rows of all blocks: what is to be expected of a command is told block by block."""
+    return np.concatenate([orbit.rows(block, view) for block in transitions.blocks(BLOCKS)])
 
 
 def small_problem() -> tuple[OrbitViews, Transitions]:
@@ -19,24 +25,25 @@ def small_problem() -> tuple[OrbitViews, Transitions]:
     return orbit, Transitions(*arrays)
 
 
-def test_the_response_is_the_least_squares_solution() -> None:
+def test_the_response_is_the_least_squares_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """All coefficients at once by a general optimiser: controls of each limb, common response, gains."""
+    monkeypatch.setattr("ambidex.learn.response.DIRECTION_RIDGE", 1e-9)
     orbit, transitions = small_problem()
     gains, response = responses(orbit, moments(orbit, transitions).sum(axis=0))
-    rows = {
+    seen = {
         member: np.concatenate(
-            [orbit.rows(transitions, view) for view in orbit.views if view.member == member]
+            [all_rows(orbit, transitions, view) for view in orbit.views if view.member == member]
         )
         for member in orbit.members
     }
-    size = len(orbit.degrees)
+    size = len(orbit.terms)
 
     def residuals(unknown: np.ndarray) -> np.ndarray:
         log_gains = np.append(unknown[:2], -unknown[:2].sum())
         parts = []
-        for log_gain, own in zip(log_gains, rows.values(), strict=True):
+        for log_gain, own in zip(log_gains, seen.values(), strict=True):
             controls, terms, outcome = np.split(own, [-size - 1, -1], axis=1)
-            left = outcome[:, 0] - terms @ (np.exp(log_gain * orbit.degrees) * unknown[2:])
+            left = outcome[:, 0] - terms @ (np.exp(log_gain * orbit.terms.degrees) * unknown[2:])
             weights, *_ = np.linalg.lstsq(controls, left, rcond=None)
             parts.append(left - controls @ weights)
         return np.concatenate(parts)
@@ -50,39 +57,40 @@ def test_the_response_is_the_least_squares_solution() -> None:
 def test_the_offsets_are_the_least_squares_solution() -> None:
     orbit, transitions = small_problem()
     sums = moments(orbit, transitions).sum(axis=0)
-    gains, response = responses(orbit, sums)
-    size, features = len(orbit.degrees), orbit.feature_count
+    gains, response = responses(orbit, sums, alike=True)
+    size, features = len(orbit.terms), orbit.feature_count
     designs, answers = [], []
     for view in orbit.views:
-        controls, terms, outcome = np.split(orbit.rows(transitions, view), [-size - 1, -1], axis=1)
+        controls, terms, outcome = np.split(all_rows(orbit, transitions, view), [-size - 1, -1], axis=1)
         gain = gains[orbit.members == view.member][0]
         shift = np.zeros((len(controls), 3))
         shift[:, view.member] = -gain * view.sign * (controls[:, :features] @ response[:features])
         designs.append(np.concatenate([controls, shift], axis=1))
-        answers.append(outcome[:, 0] - terms @ (gain**orbit.degrees * response))
+        answers.append(outcome[:, 0] - terms @ (gain**orbit.terms.degrees * response))
     solution, *_ = np.linalg.lstsq(np.concatenate(designs), np.concatenate(answers), rcond=None)
     np.testing.assert_allclose(intercepts(orbit, sums, gains, response), solution[-3:], atol=1e-4)
 
 
-def test_coefficients_expect_what_least_squares_expects() -> None:
+def test_coefficients_expect_what_least_squares_expects(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the gains known, one linear problem for the controls of each limb and the common response."""
+    monkeypatch.setattr("ambidex.learn.response.DIRECTION_RIDGE", 1e-9)
     orbit, transitions = small_problem()
     sums = moments(orbit, transitions).sum(axis=0)
     gains, _ = responses(orbit, sums)
-    size = len(orbit.degrees)
-    rows = [orbit.rows(transitions, view) for view in orbit.views]
-    width = rows[0].shape[1] - size - 1
+    size = len(orbit.terms)
+    seen = [all_rows(orbit, transitions, view) for view in orbit.views]
+    width = seen[0].shape[1] - size - 1
     designs = []
-    for view, own in zip(orbit.views, rows, strict=True):
+    for view, own in zip(orbit.views, seen, strict=True):
         limb = int(np.flatnonzero(orbit.members == view.member)[0])
         design = np.zeros((len(own), 3 * width + size))
         design[:, limb * width : (limb + 1) * width] = own[:, :width]
-        design[:, 3 * width :] = own[:, width:-1] * gains[limb] ** orbit.degrees
+        design[:, 3 * width :] = own[:, width:-1] * gains[limb] ** orbit.terms.degrees
         designs.append(design)
-    outcomes = np.concatenate([own[:, -1] for own in rows])
+    outcomes = np.concatenate([own[:, -1] for own in seen])
     solution, *_ = np.linalg.lstsq(np.concatenate(designs), outcomes, rcond=None)
     expected = np.concatenate(designs) @ solution
-    found = [own[:, :-1] @ one for own, one in zip(rows, coefficients(orbit, sums), strict=True)]
+    found = [own[:, :-1] @ one for own, one in zip(seen, coefficients(orbit, sums), strict=True)]
     np.testing.assert_allclose(np.concatenate(found), expected, atol=2e-3)
     assert np.std(expected) > 0.1
 
@@ -98,9 +106,9 @@ def test_moments_count_contacts_a_tenth_and_outliers_less() -> None:
     plan = 0.1 * rng.normal(size=(8, orbit.row_size - 1))
     found = moments(orbit, transitions, plan)
     for number, view in enumerate(orbit.views):
-        rows = orbit.rows(transitions, view)
+        seen = all_rows(orbit, transitions, view)
         contact = (states @ view.observations.T)[:, 24]
-        errors = np.abs(rows[:, -1] - rows[:, :-1] @ plan[number])
+        errors = np.abs(seen[:, -1] - seen[:, :-1] @ plan[number])
         for block in range(8):
             own = range(6 * block, 6 * block + 6)
             expected = np.zeros((orbit.row_size, orbit.row_size))
@@ -109,7 +117,7 @@ def test_moments_count_contacts_a_tenth_and_outliers_less() -> None:
                 usual = 2.2 * np.median(errors[alike])
                 assert usual > 0.1 * np.sqrt(np.mean(errors[alike] ** 2))
                 weight = (0.1 if contact[row] else 1.0) * min(1.0, usual / errors[row])
-                expected += weight * np.outer(rows[row], rows[row])
+                expected += weight * np.outer(seen[row], seen[row])
             np.testing.assert_allclose(found[block, number], expected, rtol=1e-9, atol=1e-9)
 
 

@@ -60,9 +60,15 @@ def test_a_row_holds_features_other_states_answers_and_the_change_of_speed() -> 
     (row,) = orbit.rows(Transitions(state, action, following, mean), view)
     features = [1, 1.48, 3.0, 1.48**2, 1.48 * 3.0, 9.0, 0, 1]
     others = [0.1, 0.2, 4.0, 5.0, 0.6, 0.7, 0.8, 0.9, 0.3, 0.4]
-    to_mean = [*np.multiply(features, -1), *features, 1, -1, -1]
+    # Commands around -1 that deviate by 3: the mean of |c| and of c |c|, by summing over a fine grid.
+    grid = np.linspace(-40, 40, 800_001)
+    weight = np.exp(-0.5 * ((grid + 1) / 3) ** 2)
+    size, signed_square = (
+        np.sum(weight * one) / np.sum(weight) for one in (np.abs(grid), grid * np.abs(grid))
+    )
+    to_mean = [*np.multiply(features, -1), *np.multiply(features, size), 1, signed_square, -1]
     to_action = [*np.multiply(features, 2), *np.multiply(features, 2), 4, 4, 8]
-    np.testing.assert_allclose(row, [*features, *others, *to_mean, *to_action, 0.5], atol=1e-12)
+    np.testing.assert_allclose(row, [*features, *others, *to_mean, *to_action, 0.5], atol=1e-8)
     assert len(row) == orbit.row_size
 
 

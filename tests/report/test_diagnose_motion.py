@@ -127,6 +127,7 @@ def test_wrong_usage(rusty_log: Path, ambidex: Ambidex) -> None:
         ),
         (transitions, "give --symmetry"),
         (("runs/limping", "--offsets"), "--offsets is for --transitions"),
+        (("--transitions", "a.npz", "--observations", "b.csv"), "--observations is for a policy"),
         ((*transitions, "--symmetry", "ant"), "(2000, 10); this robot's has (transitions, 28)"),
     ):
         status, printed, said = ambidex("diagnose", *arguments)

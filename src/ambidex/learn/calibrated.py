@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ambidex.learn.calibrate import calibrate
+from ambidex.learn.calibrate import LEAST_STATES, calibrate
 from ambidex.learn.canonical import Noise
 from ambidex.learn.pairwise import spread_penalty
 from ambidex.learn.protocol import FloatArray, Metric, Weight
@@ -34,7 +34,7 @@ class CalibratedFit:
     :param window: k_I, how many calibrations that spread looks at, the newest included
     :param noise: see `calibrate`
     :param bounds: lower and upper end of the action box, beyond which means do not count; None for those of
-        the action space
+        the action space in training, and for none elsewhere
     :param huber: see `calibrate`
     :param largest_scale: an update that would bring a scale above this, or below its inverse, is skipped and
         counted
@@ -66,7 +66,9 @@ class CalibratedFit:
         """The same with the bounds of this action space, unless it has bounds of its own."""
         if self.bounds is not None or not isinstance(space, spaces.Box):
             return self
-        return replace(self, bounds=(tuple(space.low.tolist()), tuple(space.high.tolist())))
+        low = np.where(space.low < space.high, space.low, -np.inf)  # an action that is fixed has no ends
+        high = np.where(space.low < space.high, space.high, np.inf)
+        return replace(self, bounds=(tuple(low.tolist()), tuple(high.tolist())))
 
     def start(self, group: SymmetryGroup) -> CalibratedState:
         return CalibratedState(self, group)
@@ -84,6 +86,8 @@ class CalibratedState(ScaleAverage):
         self.agreement = np.zeros((len(group), group.action_size))
 
     def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
+        if len(means) < LEAST_STATES:
+            return
         spec = self.spec
         newest = calibrate(
             self.group,

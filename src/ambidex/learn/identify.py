@@ -32,6 +32,7 @@ from ambidex.symmetry.maps import FloatArray
 
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
 LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
+LEAST_SHARE = 0.01  # of the strongest counterpart's answer: less is none
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
 KINKS, SMOOTHNESS = 200, 1e-3  # of the regression that stands in for an unknown policy
 
@@ -141,23 +142,23 @@ def identification(
             for member in members:
                 reasons[member] = reason
             continue
-        gains, response = responses(orbit, problems)
-        if (gains <= 0).any():
-            for member, own in zip(members, gains.T, strict=True):
+        gains, _ = responses(orbit, problems)
+        if (shares := gains / np.abs(gains).max(axis=-1, keepdims=True)).min() < LEAST_SHARE:
+            for member, own in zip(members, shares.T, strict=True):
                 reasons[member] = _wrong_answer(own)
             continue
         log_scale[:, members] = -np.log(gains)
         everything = np.ones(len(relations.target), dtype=bool)
         problem = OrbitProblem(relations, members, everything)
         if offsets:
-            found = intercepts(orbit, problems, gains, response)
+            found = intercepts(orbit, problems, *responses(orbit, problems, alike=True))
             offset[:, members], offset_shared[members] = smallest_offsets(
                 found, problem.shift_direction, 1 / gains
             )
         scale_known = jackknife(log_scale[1:, members]) < LARGEST_ERROR
         identifiable[members] = scale_known & (len(members) > 1)
         alone = len(members) == 1 and problem.shift_direction is not None
-        command = len(blocks[0, 0]) - len(orbit.degrees) - 1  # the column of the command itself
+        command = len(blocks[0, 0]) - len(orbit.terms) - 1  # the column of the command itself
         usual = np.sqrt(blocks[..., command, command].sum() / blocks[..., 0, 0].sum())
         offset_known = jackknife(offset[1:, members]) < LARGEST_ERROR * usual
         offset_identifiable[members] = scale_known & offset_known & offsets & (not alone)
@@ -190,24 +191,24 @@ def identification(
 
 def _too_few(orbit: OrbitViews, transitions: float) -> str:
     """Why the actuators of an orbit have too little data, or an empty text."""
-    needed = max(LEAST_PER_FEATURE * len(orbit.degrees), 2 * orbit.row_size)
+    needed = max(LEAST_PER_FEATURE * len(orbit.terms), 2 * orbit.row_size)
     if transitions >= needed:
         return ""
     return f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
 
 
-def _wrong_answer(gains: FloatArray) -> str:
+def _wrong_answer(shares: FloatArray) -> str:
     """What is wrong with an orbit of which one actuator answers the other way or not at all."""
-    if (gains < 0).all():
+    if (shares < -LEAST_SHARE).all():
         return "its joint answers its command the other way round: is its motor or encoder reversed?"
-    if (gains > 0).all():
+    if (shares >= LEAST_SHARE).all():
         return "a counterpart of it answers its command the other way round or hardly at all"
     return "its joint hardly answers its command"
 
 
 def _no_experiment(orbit: OrbitViews, sums: FloatArray) -> str:
     """Why the commands of an orbit tell nothing, or an empty text."""
-    command = sums.shape[-1] - len(orbit.degrees) - 1  # the column of the command itself
+    command = sums.shape[-1] - len(orbit.terms) - 1  # the column of the command itself
     novel = without_controls(orbit, sums)[:, 0, 0]
     for member, novelty in zip(orbit.members, novel, strict=True):
         whole = sum(

@@ -16,7 +16,6 @@ from torch import Tensor
 
 from ambidex.learn import gates, losses
 from ambidex.learn.action_maps import ActionMap
-from ambidex.learn.calibrated import CalibratedFit
 from ambidex.learn.form_fit import FormMap, bend
 from ambidex.learn.identify import expected_after_clipping
 from ambidex.learn.methods import ASL, MSL, PSL, SymmetryLoss, common_fit, hyperparameter, only
@@ -29,7 +28,7 @@ from ambidex.learn.prepared import (
     Prepared,
     PSLConstants,
 )
-from ambidex.learn.protocol import FitState, Metric, WatchesTransitions
+from ambidex.learn.protocol import FitState, KnowsActionSpace, Metric, WatchesTransitions
 from ambidex.learn.views import Transitions
 from ambidex.learn.window import ObservationWindow
 from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
@@ -58,7 +57,7 @@ class Preparation:
         adaptive = [loss for loss in losses.values() if isinstance(loss, ASL)]
         self._window = ObservationWindow(max(loss.history for loss in adaptive)) if adaptive else None
         fit, self._fitted = common_fit(losses)
-        if isinstance(fit, CalibratedFit):
+        if isinstance(fit, KnowsActionSpace):
             fit = fit.within(space)
         self._fit: FitState | None = fit.start(only(group, self._fitted)) if fit and group else None
         self._metrics: list[Metric] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 from ambidex.learn.action_maps import ActionMap
 from ambidex.symmetry import SymmetryGroup
@@ -45,6 +46,14 @@ class WatchesTransitions(Protocol):
 
     def watch(self, transitions: Transitions) -> None:
         """Take note of the transitions of a roll-out; called before `FitState.update`."""
+
+
+@runtime_checkable
+class KnowsActionSpace(Protocol):
+    """A `Fit` that wants to know the space of the actions."""
+
+    def within(self, space: spaces.Space[Any]) -> Fit:
+        """The fit to start instead; called before `Fit.start`."""
 
 
 @runtime_checkable

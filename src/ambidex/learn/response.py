@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ambidex.learn.torque_terms import BoolArray, TorqueTerms
 from ambidex.learn.views import OrbitViews, Transitions
 from ambidex.symmetry.maps import FloatArray
 
@@ -20,7 +21,8 @@ IN_CONTACT = 0.1  # how much a transition counts whose limb is in contact
 OUTLIER = 2.2  # median errors, beyond which a transition counts less (Huber)
 LEAST_OUTLIER = 0.1  # of the root mean square error: most errors may be next to nothing
 LARGEST_GAIN = 1e3  # of an actuator beside its counterparts: where nothing is known, gains wander off
-RIDGE = 1e-6  # of each feature's own size: features that never vary must not matter
+RIDGE = 1e-8  # of each column's own size: what never varies must not matter
+DIRECTION_RIDGE = 1e-3  # the same, of what tells a push from a pull: it takes commands of both signs
 REWEIGHTED = 2  # times, until outliers no longer decide what an outlier is
 STEPS = 500
 
@@ -71,36 +73,50 @@ def coefficients(orbit: OrbitViews, sums: FloatArray) -> FloatArray:
     :param sums: (views, rows, rows)
     """
     gains, response = responses(orbit, sums)
-    controls = sums.shape[-1] - len(orbit.degrees) - 1
+    controls = sums.shape[-1] - len(orbit.terms) - 1
     found = np.empty((len(orbit.views), sums.shape[-1] - 1))
-    for gain, of_member in zip(gains, orbit.views_of_members, strict=True):
+    for of_member, powers in zip(orbit.views_of_members, orbit.terms.powers(gains), strict=True):
         own = sums[of_member].sum(axis=0)
-        answer = gain**orbit.degrees * response
+        answer = powers * response
         left = own[:controls, -1] - own[:controls, controls:-1] @ answer
-        of_controls = np.linalg.solve(_with_ridge(own[:controls, :controls]), left)
+        of_controls = _solve(own[:controls, :controls], left[:, None])[:, 0]
         found[of_member] = np.concatenate([of_controls, answer])
     return found
 
 
-def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """p of each actuator, of geometric mean 1, and the coefficients of G: (..., m) and (..., features).
+def responses(
+    orbit: OrbitViews, problems: FloatArray, *, alike: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """p of each actuator, of geometric mean about 1, and the coefficients of R: (..., m) and (..., terms).
 
     The controls are taken out actuator by actuator. What is left is a product of the actuator's p and the
-    orbit's G, fitted by alternating least squares.
+    orbit's R, fitted by alternating least squares: first as if a push and a pull had like effects, which any
+    commands can tell, then with what tells them apart. If the commands cannot, the first answer stands.
 
     :param problems: (..., views, rows, rows)
+    :param alike: whether to leave it at the first
     """
-    degrees = orbit.degrees
+    terms = orbit.terms
     rest = without_controls(orbit, problems)
-    squares, products = rest[..., :-1, :-1], rest[..., :-1, -1]
-    gains = np.ones(products.shape[:-1])
+    gains = np.ones(rest.shape[:-2])
+    gains, response = _alternate(terms, rest, gains, ~terms.even)
+    if not alike:
+        gains, response = _alternate(terms, rest, gains, np.ones(len(terms), dtype=bool))
+    return gains, response
+
+
+def _alternate(
+    terms: TorqueTerms, rest: FloatArray, gains: FloatArray, used: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gains and response in turn, by these terms alone, until the gains stay where they are."""
+    squares, products = rest[..., :-1, :-1][..., used, :][..., used], rest[..., :-1, -1][..., used]
+    ridge = np.where(terms.even, DIRECTION_RIDGE, RIDGE)[used]
     for _ in range(STEPS):
-        powers = gains[..., None] ** degrees
+        powers = terms.powers(gains)[..., used]
         pooled = (powers[..., :, None] * squares * powers[..., None, :]).sum(axis=-3)
-        response = np.linalg.solve(_with_ridge(pooled), (powers * products).sum(axis=-2)[..., None])[..., 0]
-        expected = powers * response[..., None, :]
-        slope = degrees * gains[..., None] ** (degrees - 1) * response[..., None, :]
-        error = products - (squares @ expected[..., None])[..., 0]
+        answer = _solve(pooled, (powers * products).sum(axis=-2)[..., None], ridge)[..., 0]
+        slope = terms.slopes(gains)[..., used] * answer[..., None, :]
+        error = products - (squares @ (powers * answer[..., None, :])[..., None])[..., 0]
         curvature = (slope[..., None, :] @ squares @ slope[..., None])[..., 0, 0]
         following = gains + (slope * error).sum(axis=-1) / np.maximum(curvature, np.finfo(float).tiny)
         sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
@@ -110,16 +126,18 @@ def responses(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, Floa
         gains = following
         if settled:
             break
+    response = np.zeros((*answer.shape[:-1], len(terms)))
+    response[..., used] = answer
     return gains, response
 
 
 def without_controls(orbit: OrbitViews, problems: FloatArray) -> FloatArray:
     """The moments of response and outcome of each actuator with the controls taken out: (..., m, d, d)."""
-    controls = problems.shape[-1] - len(orbit.degrees) - 1
+    controls = problems.shape[-1] - len(orbit.terms) - 1
     rest = []
     for of_member in orbit.views_of_members:
         own = problems[..., of_member, :, :].sum(axis=-3)
-        taken = np.linalg.solve(_with_ridge(own[..., :controls, :controls]), own[..., :controls, controls:])
+        taken = _solve(own[..., :controls, :controls], own[..., :controls, controls:])
         rest.append(own[..., controls:, controls:] - own[..., controls:, :controls] @ taken)
     return np.stack(rest, axis=-3)
 
@@ -129,19 +147,24 @@ def intercepts(
 ) -> FloatArray:
     """The offset of each actuator, (..., m), up to what a common F can hide.
 
-    With p and G known, ``v' - v - p G S a = F - p G S o`` is linear in F and o.
+    With p and R known, ``v' - v - R(p S a) = F - p R' S o`` is linear in F and o, with R' the factor of the
+    torque itself.
+
+    :param gains: p, of a fit in which a push and a pull are alike, and so
+    :param response: R
     """
-    size, linear = len(orbit.degrees), orbit.feature_count
+    size, linear = len(orbit.terms), orbit.feature_count
     controls = problems.shape[-1] - size - 1
     count = len(orbit.members)
     left = np.zeros((*problems.shape[:-3], controls + count, controls + count))
     right = np.zeros((*problems.shape[:-3], controls + count))
+    powers = orbit.terms.powers(gains)
     for at, view in enumerate(orbit.views):
         own = problems[..., at, :, :]
-        column = controls + int(np.flatnonzero(orbit.members == view.member)[0])
-        gain = gains[..., column - controls, None]
-        along = -gain * view.sign * response[..., :linear]  # of o_i, by the features
-        answer = gain**orbit.degrees * response
+        member = int(np.flatnonzero(orbit.members == view.member)[0])
+        column = controls + member
+        along = -gains[..., member, None] * view.sign * response[..., :linear]  # of o_i, by the features
+        answer = powers[..., member, :] * response
         rest = own[..., :controls, -1] - (own[..., :controls, controls:-1] @ answer[..., None])[..., 0]
         left[..., :controls, :controls] += own[..., :controls, :controls]
         crossing = (own[..., :controls, :linear] @ along[..., None])[..., 0]
@@ -150,12 +173,14 @@ def intercepts(
         left[..., column, column] += (crossing[..., :linear] * along).sum(axis=-1)
         right[..., :controls] += rest
         right[..., column] += (rest[..., :linear] * along).sum(axis=-1)
-    solution = np.linalg.solve(_with_ridge(left), right[..., None]).astype(np.float64, copy=False)
-    return solution[..., controls:, 0]
+    return _solve(left, right[..., None])[..., controls:, 0]
 
 
-def _with_ridge(matrix: FloatArray) -> FloatArray:
-    sizes = np.diagonal(matrix, axis1=-2, axis2=-1)
-    floor: FloatArray = np.maximum(sizes, 1e-9 * sizes.max(axis=-1, keepdims=True) + np.finfo(float).tiny)
-    ridged: FloatArray = matrix + RIDGE * floor[..., None] * np.eye(matrix.shape[-1])
-    return ridged
+def _solve(squares: FloatArray, right: FloatArray, ridge: float | FloatArray = RIDGE) -> FloatArray:
+    """Least squares from sums of products, whatever the units of its columns."""
+    sizes = np.sqrt(np.diagonal(squares, axis1=-2, axis2=-1))
+    units = np.where(sizes > 0, sizes, 1.0)
+    scaled = squares / (units[..., :, None] * units[..., None, :])
+    scaled += ridge * np.eye(squares.shape[-1])
+    solution: FloatArray = np.linalg.solve(scaled, right / units[..., None]) / units[..., None]
+    return solution

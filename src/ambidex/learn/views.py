@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from ambidex.learn.canonical import Relations
+from ambidex.learn.torque_terms import BoolArray, TorqueTerms
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.layout import Actuator, Layout
 from ambidex.symmetry.maps import FloatArray, IntArray
@@ -109,16 +109,16 @@ class OrbitViews:
         return free * (1 if self.contact is None else 2)
 
     @property
-    def degrees(self) -> IntArray:
-        """Of each term of the response in the command."""
-        return np.concatenate([np.ones(2 * self.feature_count, dtype=np.int64), [2, 2, 3]])
+    def terms(self) -> TorqueTerms:
+        """Of the response in the command."""
+        return TorqueTerms(self.feature_count)
 
     @property
     def row_size(self) -> int:
         """How many numbers `rows` has per transition."""
         view = self.views[0]
         others = len(view.observations) - len(self.seen) + len(view.actions) - 1
-        return self.feature_count + others + 2 * len(self.degrees) + 1
+        return self.feature_count + others + 2 * len(self.terms) + 1
 
     @property
     def seen(self) -> set[int]:
@@ -138,7 +138,7 @@ class OrbitViews:
         """What the regression is about, a row per transition: controls, terms of the response, outcome.
 
         The controls are what the outcome depends on beside the experiment: first the features of the
-        response, then all other observations and commands, then the response to the mean command.
+        response, then all other observations and commands, then the response that was to be expected.
         """
         states = transitions.observations @ view.observations.T
         outcome = transitions.next_observations @ view.observations[self.speed] - states[:, self.speed]
@@ -147,11 +147,11 @@ class OrbitViews:
             states[:, [index for index in range(states.shape[1]) if index not in self.seen]],
             np.delete(transitions.actions @ view.actions.T, self.members[0], axis=1),
         ]
-        responses = [
-            part
-            for commands in (transitions.means, transitions.actions)
-            for part in _response(features, view.sign * commands[:, view.member, None])
-        ]
+        commands, means = (
+            view.sign * given[:, view.member] for given in (transitions.actions, transitions.means)
+        )
+        deviation = float(np.linalg.norm(commands - means)) / np.sqrt(max(len(commands), 1))
+        responses = [self.terms.expected(features, means, deviation), self.terms.of(features, commands)]
         return np.concatenate([features, *others, *responses, outcome[:, None]], axis=1)
 
     def features(self, states: FloatArray) -> FloatArray:
@@ -174,22 +174,12 @@ class OrbitViews:
             return free
         return np.concatenate([free, free * states[:, self.contact, None]], axis=1)
 
-    def touching(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
+    def touching(self, rows: FloatArray) -> BoolArray:
         """In which of these `rows` the limb touches the ground, as far as that is observed."""
         if self.contact is None:
             return np.zeros(len(rows), dtype=bool)
-        touching: npt.NDArray[np.bool_] = rows[:, self.feature_count // 2] > 0.5
+        touching: BoolArray = rows[:, self.feature_count // 2] > 0.5
         return touching
-
-
-def _response(features: FloatArray, command: FloatArray) -> tuple[FloatArray, ...]:
-    """The terms of a joint's answer to a command.
-
-    In proportion to it, by a factor that depends on the features and differs from one direction to the other:
-    a joint at its stop and a leg on the ground give way to one side only. Then higher powers.
-    """
-    size = np.abs(command)
-    return features * command, features * size, command**2, command * size, command**3
 
 
 def orbit_views(group: SymmetryGroup) -> list[OrbitViews]:
