@@ -9,6 +9,8 @@ error of the given symmetry. Where no truth is known (heavy feet), the scales th
 With ``--runs``, the same error while a policy trains: of the targets of each run, whichever fit it has.
 
     python benchmarks/identify.py --runs results/A3.1/asl/seed-1 results/A3.1-transition/asl/seed-1
+
+With ``--figure`` also their returns and errors over the steps, a column per scenario, a colour per fit.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import gymnasium as gym
@@ -33,6 +35,7 @@ SCENARIOS = ("A1.1", "A2.1", "A2.1-reversed", "A3.1", "A3.1-reversed", "A4.1", "
 SIZES = (8_000, 20_000, 60_000)
 NOISE = 0.37
 POLICY_STEPS = 1000
+COLOURS = {"pairwise": "#8a9099", "calibrated": "#1f5fd6", "transition": "#e8710a"}
 
 
 def random_policy(rng: np.random.Generator, observations: int, actions: int) -> list[np.ndarray]:
@@ -121,24 +124,62 @@ def random_policies(chosen: list[str], sizes: tuple[int, ...], out: Path | None)
         write_bytes(out, text.getvalue().encode())
 
 
-def trainings(directories: list[Path], sizes: tuple[int, ...]) -> None:
-    for directory in directories:
-        (run,) = load_runs([directory]).runs
-        true = pairs({name: m for name, (m, _) in (run.truth or {}).items()})
-        if not true:
-            raise SystemExit(f"{directory} does not know its true action maps")
-        shown = []
-        for size in sizes:
-            found = {pair: last_target(run, pair, size) for pair in true}
-            shown.append(f"{size:,}: {error(found, true):.3f}")
-        print(f"{directory}: {', '.join(shown)}")
+def trainings(runs: list[Run], sizes: tuple[int, ...]) -> None:
+    for run in runs:
+        shown = [
+            f"{size:,}: {wrong:.3f}" for size, wrong in zip(sizes, target_errors(run, sizes), strict=False)
+        ]
+        print(f"{run.directory}: {', '.join(shown) or 'its true action maps are not known'}")
 
 
-def last_target(run: Run, pair: str, steps: int) -> float:
+def target_errors(run: Run, sizes: Iterable[float]) -> list[float]:
+    """Of the targets at each of these steps; none where the truth is not known."""
+    true = pairs({name: m for name, (m, _) in (run.truth or {}).items()})
+    found = ({pair: last_target(run, pair, size) for pair in true} for size in sizes)
+    return [error(targets, true) for targets in found] if true else []
+
+
+def last_target(run: Run, pair: str, steps: float) -> float:
     """The newest m of a pair at this step; 1, as given, where nothing was known yet."""
     series = run.metrics.get(("target_m", "", pair))
     at = -1 if series is None else int(np.searchsorted(series.steps, steps, side="right")) - 1
     return 1.0 if series is None or at < 0 else float(series.values[at])
+
+
+def draw(runs: list[Run], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    columns = sorted({run.scenario for run in runs})
+    figure, axes = plt.subplots(
+        2, len(columns), figsize=(5.2 * len(columns), 6.4), sharex=True, squeeze=False
+    )
+    for run in runs:
+        of_returns, of_errors = axes[:, columns.index(run.scenario)]
+        fit = run.config["hyperparameters"]["fit"]
+        style = {"color": COLOURS[fit], "linestyle": "-" if run.seed == 1 else "--"}
+        label = f"{fit} fit, seed {run.seed}"
+        if run.returns is not None:
+            of_returns.plot(run.returns.steps / 1e6, run.returns.values, label=label, **style)
+        steps = np.linspace(0, run.steps, 200)
+        if errors := target_errors(run, steps):
+            of_errors.plot(steps / 1e6, errors, label=label, **style)
+    for column, scenario in enumerate(columns):
+        of_returns, of_errors = axes[:, column]
+        of_returns.set_title(f"{scenario}: return")
+        of_returns.legend(frameon=False)
+        of_errors.set_title("mean error of the targets' m")
+        of_errors.set_xlabel("million steps")
+        of_errors.set_ylim(bottom=0)
+        if not of_errors.lines:
+            of_errors.text(0.5, 0.5, "heavy feet: no true m", ha="center", transform=of_errors.transAxes)
+            of_errors.set_yticks([])
+        for axis in (of_returns, of_errors):
+            axis.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":
@@ -148,9 +189,13 @@ if __name__ == "__main__":
     parser.add_argument("--scenarios", nargs="+", default=list(SCENARIOS))
     parser.add_argument("--sizes", nargs="+", type=int, default=None)
     parser.add_argument("--runs", nargs="+", type=Path)
+    parser.add_argument("--figure", type=Path)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.runs:
-        trainings(given.runs, tuple(given.sizes or (*SIZES, 200_000, 500_000, 1_000_000)))
+        runs = [load_runs([directory]).runs[0] for directory in given.runs]
+        trainings(runs, tuple(given.sizes or (*SIZES, 200_000, 500_000, 1_000_000)))
+        if given.figure:
+            draw(runs, given.figure)
     else:
         random_policies(given.scenarios, tuple(given.sizes or SIZES), given.out)
