@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.learn.canonical import Noise, OrbitProblem, Relations, relation_sums
-from ambidex.learn.scales import ALONE, BoolArray, Interval, Scales, jackknife, smallest_offsets
+from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
+from ambidex.symmetry.maps import BoolArray, FloatArray
 
 LEAST_AGREEMENT = 0.25  # below it a policy follows its symmetry too little to tell about the actuators
 LEAST_STATES = 16

@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from ambidex.learn.scales import BoolArray
 from ambidex.symmetry import IndexMap, SymmetryGroup
-from ambidex.symmetry.maps import FloatArray, IntArray
+from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
 Noise = Literal["any", "proportional"]
 RANK_ONE_STEPS = 200

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ambidex.learn.torque_terms import BoolArray, TorqueTerms
+from ambidex.learn.torque_terms import TorqueTerms
 from ambidex.learn.views import OrbitViews, Transitions
-from ambidex.symmetry.maps import FloatArray
+from ambidex.symmetry.maps import BoolArray, FloatArray
 
 BLOCKS = 8
 IN_CONTACT = 0.1  # how much a transition counts whose limb is in contact

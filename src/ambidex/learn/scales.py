@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ambidex.learn.action_maps import ActionMap
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray, IntArray
+from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
 ALONE = "no transform relates it to another actuator"
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from ambidex.symmetry.maps import FloatArray, IntArray
-
-BoolArray = npt.NDArray[np.bool_]
+from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

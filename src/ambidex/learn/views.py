@@ -13,10 +13,10 @@ from itertools import pairwise
 import numpy as np
 
 from ambidex.learn.canonical import Relations
-from ambidex.learn.torque_terms import BoolArray, TorqueTerms
+from ambidex.learn.torque_terms import TorqueTerms
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.layout import Actuator, Layout
-from ambidex.symmetry.maps import FloatArray, IntArray
+from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
 AT_LIMIT = 0.025  # of a joint's range, at either end
 

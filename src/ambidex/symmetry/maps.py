@@ -19,6 +19,7 @@ from ambidex.symmetry.findings import table_findings
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-9  # two maps whose numbers agree to this, relative to 1, are the same map
 LARGEST_ORDER = 1024
