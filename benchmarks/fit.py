@@ -64,6 +64,10 @@ class Robot:
             means, symmetric = self._beyond(means), {name: self._beyond(x) for name, x in symmetric.items()}
         return means, symmetric
 
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        return None if self.box is None else (-self.box, self.box)
+
     def _series(self, shape: tuple[int, ...]) -> np.ndarray:
         memory = float(str(self.condition.get("memory", 0)))  # the correlation of consecutive states
         return lfilter([np.sqrt(1 - memory**2)], [1, -memory], self.rng.normal(size=shape), axis=0)
@@ -112,8 +116,7 @@ def of_the_paper(robot: Robot, batch: Batch, batches: int) -> Maps:
 
 def calibrated(**options: object) -> FitFunction:
     def fit(robot: Robot, batch: Batch, batches: int) -> Maps:
-        box = None if robot.box is None else (-robot.box, robot.box)
-        found = calibrate(robot.group, *batch, **({"bounds": box} | options))  # type: ignore[arg-type]
+        found = calibrate(robot.group, *batch, **({"bounds": robot.bounds} | options))  # type: ignore[arg-type]
         return {name: found.action_map(name) for name in robot.group.names}
 
     return fit
@@ -166,17 +169,19 @@ def table(
 
 def coverage(robots: int) -> None:
     """How often the 95 percent intervals of the triangle's scales and offsets hold the truth."""
-    print(f"{'states':>8}{'memory':>8}{'scales':>8}{'offsets':>9}")
-    for states, memory in itertools.product((512, 4096), (0.0, 0.9)):
-        condition = {"noise": 0.5, "offset": 0.2, "kind": "own", "saturation": 0, "memory": memory}
+    print(f"{'states':>8}{'memory':>8}{'saturation':>12}{'scales':>8}{'offsets':>9}")
+    for states, memory, saturation in itertools.product((512, 4096), (0.0, 0.9), (0.0, 0.2)):
+        condition = {"noise": 0.5, "offset": 0.2, "kind": "own", "saturation": saturation, "memory": memory}
         held = []
         for seed in range(robots):
             robot = Robot(load("triangle"), np.random.default_rng(seed), condition)
-            interval = calibrate(robot.group, *robot.batch(states)).interval
+            batch = robot.batch(states)
+            interval = calibrate(robot.group, *batch, bounds=robot.bounds).interval
             true = robot.scale / np.exp(np.log(robot.scale).mean())
             for ends, values in ((interval.scale, true), (interval.offset, robot.offset)):
                 held.append(((ends[:, 0] <= values) & (values <= ends[:, 1])).mean())
-        print(f"{states:>8}{memory:>8}{np.mean(held[::2]):>8.1%}{np.mean(held[1::2]):>9.1%}", flush=True)
+        shares = f"{np.mean(held[::2]):>8.1%}{np.mean(held[1::2]):>9.1%}"
+        print(f"{states:>8}{memory:>8}{saturation:>12}{shares}", flush=True)
 
 
 def cost() -> None:

@@ -27,7 +27,7 @@ import numpy as np
 from ambidex import identify, load
 from ambidex.envs import scenarios
 from ambidex.experiment.files import write_bytes
-from ambidex.learn.identify import Identification, expected_after_clipping
+from ambidex.learn.identification import Identification, expected_after_clipping
 from ambidex.report.maps import pair_multipliers
 from ambidex.report.runs import Run, load_runs
 

@@ -22,8 +22,8 @@ _HOME = {
     "PairwiseFit": "ambidex.learn",
     "CalibratedFit": "ambidex.learn",
     "TransitionFit": "ambidex.learn",
-    "calibrate": "ambidex.learn.calibrate",
-    "identify": "ambidex.learn.identify",
+    "calibrate": "ambidex.learn",
+    "identify": "ambidex.learn",
     "ActionMap": "ambidex.learn",
     "SymmetricVecNormalize": "ambidex.learn",
     "verify": "ambidex.check",
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from ambidex.learn import SymmetricPPO as SymmetricPPO
     from ambidex.learn import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.learn import TransitionFit as TransitionFit
-    from ambidex.learn.calibrate import calibrate as calibrate
-    from ambidex.learn.identify import identify as identify
+    from ambidex.learn import calibrate as calibrate
+    from ambidex.learn import identify as identify
     from ambidex.symmetry import Finding as Finding
     from ambidex.symmetry import Symmetry as Symmetry
     from ambidex.symmetry import SymmetryGroup as SymmetryGroup

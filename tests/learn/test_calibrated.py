@@ -167,11 +167,19 @@ def test_metrics_name_actuators_pairs_and_maps() -> None:
 
 @pytest.mark.parametrize(
     ("keyword", "value"),
-    [("window", 0), ("update_weight", 0.05), ("noise", "white"), ("largest_scale", 1.0)],
+    [
+        ("window", 0),
+        ("update_weight", 0.05),
+        ("noise", "white"),
+        ("largest_scale", 1.0),
+        ("huber", -1),
+        ("bounds", (1, -1)),
+        ("bounds", ((-1, -1), (1, 1))),
+    ],
 )
 def test_wrong_hyperparameters(keyword: str, value: object) -> None:
     with pytest.raises(ValueError, match=keyword):
-        CalibratedFit(**{keyword: value})
+        CalibratedFit(**{keyword: value}).start(GROUP)
 
 
 def test_in_training() -> None:

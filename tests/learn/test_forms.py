@@ -234,7 +234,6 @@ def test_in_training_the_target_is_the_bent_action() -> None:
             TriangleVecEnv(4, scenario="triangle", seed=0),
             symmetries=load("triangle"),
             loss=ASL(fit=fit),
-            fast=None if fit else False,
             n_steps=32,
             batch_size=64,
             n_epochs=2,
@@ -248,11 +247,11 @@ def test_in_training_the_target_is_the_bent_action() -> None:
     moving = trained(PairwiseFit(form=DEAD_BAND, update_weight=lambda _: 1.0, function_weight=lambda _: 1.0))
     for name, values in plain.policy.state_dict().items():
         torch.testing.assert_close(values, still.policy.state_dict()[name], rtol=1e-5, atol=1e-6)
-    different = [
-        not torch.equal(values, moving.policy.state_dict()[name])
+    change = max(
+        float((values - moving.policy.state_dict()[name]).abs().max())
         for name, values in plain.policy.state_dict().items()
-    ]
-    assert any(different)
+    )
+    assert change > 2e-5
 
 
 def test_the_fast_path_bends_as_the_generic_one() -> None:

@@ -382,6 +382,15 @@ class TestNonFiniteLoss:
         with pytest.raises(NonFiniteLoss, match="transform 'd' is not finite in its value term"):
             generic.update(case.model, case.prepared)
 
+    def test_a_gradient_that_overflows(self, build: Build) -> None:
+        case = build(CASES["MSL"])
+        case.model.vf_coef = 1e200  # finite, but its square is not
+        before = copy.deepcopy(case.model.policy.state_dict())
+        with pytest.raises(NonFiniteLoss, match="the gradient is not finite"):
+            generic.update(case.model, case.prepared)
+        for name, entries in case.model.policy.state_dict().items():
+            torch.testing.assert_close(entries, before[name], rtol=0, atol=0)
+
     def test_names_ppos_own_loss(self, build: Build) -> None:
         case = build(CASES["MSL"])
         case.prepared.returns[:] = float("nan")

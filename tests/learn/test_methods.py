@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ambidex.learn import ASL, MSL, PSL, PairwiseFit
@@ -24,12 +25,18 @@ from ambidex.symmetry import SymmetryGroup
         (ASL, {"history": 0}, "ASL: history is a number of batches"),
         (ASL, {"history": 2.5}, "ASL: history is a number of batches"),
         (ASL, {"fit": "mx"}, "ASL: fit is a CalibratedFit"),
+        (ASL, {"fit": PairwiseFit}, "ASL: fit is the class PairwiseFit; write PairwiseFit"),
         (MSL, {"policy_weight": True}, "MSL: policy_weight is a number"),
     ],
 )
 def test_wrong_values(method: Any, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         method(**arguments)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert MSL(policy_weight=np.float32(0.5)).policy_weight == 0.5
+    assert ASL(dead_zone={"xz": np.int64(0)}).dead_zone == {"xz": 0}
 
 
 def test_numbers_by_transform(ant: SymmetryGroup) -> None:

@@ -229,3 +229,10 @@ def test_metrics_name_the_ants_28_variables(ant: SymmetryGroup) -> None:
 def test_wrong_hyperparameters(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         PairwiseFit(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_form_that_gives_no_line(triangle: SymmetryGroup) -> None:
+    state = PairwiseFit(form=lambda x, y: (1.0, 0.0, 0.0)).start(triangle)  # type: ignore[arg-type,return-value]
+    means = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match=r"m and b of a pair; of \(0, 1\) it gave \[1. 0. 0.\]"):
+        state.update(means, dict.fromkeys(triangle.names, means))

@@ -211,6 +211,28 @@ class TestSaveAndLoad:
         loaded.learn(32)
         assert {metric for metric, *_ in loaded.symmetry_metrics()} == {"value_distance"}
 
+    def test_another_loss_among_custom_objects(
+        self, triangle: SymmetryGroup, triangle_world: World, tmp_path: Path
+    ) -> None:
+        model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=LOSSES["ASL"], **SMALL)
+        model.learn(32).save(tmp_path / "model.zip")
+        loaded = SymmetricPPO.load(tmp_path / "model.zip", triangle_world(), "cpu", {"loss": MSL()})
+        loaded.learn(32)
+        assert {metric for metric, *_ in loaded.symmetry_metrics()} == {"value_distance"}
+
+    def test_another_loss_by_assignment(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=LOSSES["ASL"], **SMALL)
+        model.learn(32)
+        maps = model.action_maps()
+        model.learn(32, reset_num_timesteps=False)
+        assert model.action_maps().keys() == maps.keys()
+        model.loss = MSL()
+        model.learn(32, reset_num_timesteps=False)
+        assert {metric for metric, *_ in model.symmetry_metrics()} == {"value_distance"}
+        model.loss = PSL(policy_weight={"a": 1.0})
+        with pytest.raises(ValueError, match="no number for transform 'b'"):
+            model.learn(32)
+
 
 class Squares(BaseFeaturesExtractor):
     """A feature extractor with parameters of its own."""
@@ -299,19 +321,34 @@ def log_probabilities(model: PPO, observations: torch.Tensor) -> torch.Tensor:
     return found.logits
 
 
-def test_sampled_images_learn(triangle: SymmetryGroup, triangle_world: World) -> None:
-    for fast in (False, None):
-        model = SymmetricPPO(
-            "MlpPolicy",
-            triangle_world(),
-            symmetries=triangle,
-            loss=LOSSES["mixed"],
-            symmetry_samples=1,
-            fast=fast,
-            **SMALL,
+@pytest.mark.parametrize("fast", [False, None])
+def test_sampled_images_make_the_policy_symmetric(
+    triangle: SymmetryGroup, triangle_world: World, fast: bool | None
+) -> None:
+    model = SymmetricPPO(
+        "MlpPolicy",
+        triangle_world(),
+        symmetries=triangle,
+        loss=MSL(100.0),
+        symmetry_samples=1,
+        fast=fast,
+        **SMALL,
+    )
+    observations = torch.randn(200, 4, generator=torch.Generator().manual_seed(0))
+
+    def means(states: torch.Tensor) -> torch.Tensor:
+        return model.policy.get_distribution(states).distribution.mean
+
+    @torch.no_grad()
+    def asymmetry() -> float:
+        return sum(
+            float((one.action(means(observations)) - means(one.observation(observations))).square().mean())
+            for one in triangle
         )
-        model.learn(64)
-        assert model._n_updates == 6
+
+    before = asymmetry()
+    model.learn(320)
+    assert asymmetry() < 0.3 * before
 
 
 class TestLogs:

@@ -9,7 +9,7 @@ from scipy.optimize import least_squares
 from ambidex import load
 from ambidex.learn.response import BLOCKS, coefficients, intercepts, moments, responses, robust_moments
 from ambidex.learn.views import OrbitViews, Transitions, View, orbit_views
-from tests.learn.test_identify import TRIANGLE, logged
+from tests.learn.test_identification import TRIANGLE, logged
 
 
 def all_rows(orbit: OrbitViews, transitions: Transitions, view: View) -> np.ndarray:

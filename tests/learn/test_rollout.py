@@ -168,6 +168,27 @@ def test_spaces_of_any_shape_and_precision() -> None:
             np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=5e-6, err_msg=name)
 
 
+class Notches(Drifting):
+    """Actions that are whole numbers, by its own account."""
+
+    action_space = gymnasium.spaces.Box(-3, 3, (3,), np.int64)
+
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self.got = action
+        return super().step(np.zeros(3, np.int64))
+
+
+def test_whole_numbers_are_left_to_the_environment() -> None:
+    """Stable-Baselines3 sends what it drew, rounded by nobody, and so do we."""
+    got = []
+    for base in (ShortRollouts, PPO):
+        env = DummyVecEnv([Notches])
+        base("MlpPolicy", env, n_steps=8, batch_size=8, n_epochs=1, seed=7, device="cpu").learn(8)
+        got.append(env.envs[0].unwrapped.got)  # type: ignore[attr-defined]
+    assert not np.array_equal(got[1], np.round(got[1]))
+    np.testing.assert_allclose(*got, rtol=1e-5)
+
+
 def test_truncated_episodes_bootstrap_and_fallen_ones_do_not() -> None:
     model = algorithm(ShortRollouts, 1)
     model.gamma = 0.5

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from gymnasium.wrappers import NormalizeObservation
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
@@ -166,6 +167,18 @@ class TestVecNormalize:
         few = SymmetricVecNormalize(DummyVecEnv([triangle_world]), symmetries=SymmetryGroup([triangle["a"]]))
         refused("not symmetric under 'b'", "MlpPolicy", few, symmetries=triangle, loss=MSL())
 
+    def test_only_transforms_with_a_loss_need_them(
+        self, triangle: SymmetryGroup, triangle_world: World
+    ) -> None:
+        few = SymmetricVecNormalize(DummyVecEnv([triangle_world]), symmetries=SymmetryGroup([triangle["a"]]))
+        model = SymmetricPPO("MlpPolicy", few, symmetries=triangle, loss={"a": MSL()}, device="cpu")
+        model.set_env(few)
+
+    def test_the_wrapper_of_gymnasium(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        env = NormalizeObservation(triangle_world())
+        refused("NormalizeObservation scales", "MlpPolicy", env, symmetries=triangle, loss=MSL())
+        SymmetricPPO("MlpPolicy", env, symmetries=triangle, loss=None, device="cpu")
+
     def test_later(self, triangle: SymmetryGroup, triangle_world: World) -> None:
         model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=MSL(), device="cpu")
         with pytest.raises(ValueError, match="SymmetricVecNormalize"):
@@ -191,6 +204,20 @@ def test_arguments(triangle: SymmetryGroup, triangle_world: World) -> None:
             loss=MSL(),
             symmetry_samples=samples,
         )
+
+
+def test_no_loss_leaves_the_samples_alone(triangle: SymmetryGroup, triangle_world: World) -> None:
+    """So that a run without a loss beside others needs no other arguments than they do."""
+    SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, symmetry_samples=3, device="cpu")
+
+
+def test_ranges_that_exclude_each_other(world: type) -> None:
+    observed = spaces.Box(-1, 1, (2,), np.float32)
+    common = {"symmetries": mirror(2, 2, action_multiplier=-1.0), "loss": MSL()}
+    low, high = np.array([-1, 0], np.float32), np.array([2, 1], np.float32)
+    env = world(observed, spaces.Box(low, high))
+    refused(r"'mirror', action 1: its range is \[0, 1\].*becomes \[-1, -?0\]", "MlpPolicy", env, **common)
+    SymmetricPPO("MlpPolicy", world(observed, spaces.Box(low - 0.5, high)), device="cpu", **common)
 
 
 def test_fast_says_why_not(triangle: SymmetryGroup, triangle_world: World) -> None:

@@ -14,7 +14,7 @@ from ambidex.learn.protocol import Fit, FitState, WatchesTransitions
 from ambidex.learn.response import coefficients, moments
 from ambidex.learn.transition_fit import TransitionState, certainty
 from ambidex.learn.views import Transitions
-from tests.learn.test_identify import logged
+from tests.learn.test_identification import logged
 
 GROUP = load("triangle")
 

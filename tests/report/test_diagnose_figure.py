@@ -19,7 +19,7 @@ def actuator(**changed: Any) -> Actuator:
 
 def test_colours() -> None:
     assert diagnose_figure.colour(actuator()) == diagnose_figure.LESS
-    assert diagnose_figure.colour(actuator(scale_known=False)) == diagnose_figure.UNKNOWN
+    assert diagnose_figure.colour(actuator(scale_interval=None)) == diagnose_figure.UNKNOWN
     more = actuator(scale=2.0, scale_interval=(1.9, 2.1))
     assert diagnose_figure.colour(more) == diagnose_figure.MORE
     unsure = actuator(scale=1.2, scale_interval=(0.9, 1.6))

@@ -114,6 +114,11 @@ def test_the_verb(rusty_log: Path, tmp_path: Path, ambidex: Ambidex) -> None:
     assert found["offsets"]
     assert [one["is_off"] for one in found["actuators"]] == [True, True, True]
     assert [one["scale"] for one in found["actuators"]] == [one.scale for one in expected.actuators]
+    assert all(
+        low < one["scale"] < high for one in found["actuators"] for low, high in [one["scale_interval"]]
+    )
+    status, printed, _ = ambidex(*given, "--json")
+    assert [one["offset_interval"] for one in json.loads(printed)["actuators"]] == [None] * 3
     assert (tmp_path / "robot.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -112,7 +112,10 @@ def test_offsets_of_a_log_where_asked_for() -> None:
     assert re.search(r"joint 0, back shoulder: needs −0\.\d\d ± 0\.0\d where its counterparts need 0\.", text)
     assert "false ones of up to 0.05" in text
     assert "left out" not in text
-    less = tuple(replace(one, offset_known=one.index != 1) for one in found.actuators)
+    less = tuple(
+        replace(one, offset_interval=None if one.index == 1 else one.offset_interval)
+        for one in found.actuators
+    )
     unsure = replace(found, actuators=less)
     assert "Too uncertain to tell: the offset of joint 1." in flowing(in_words(unsure))
 
@@ -148,7 +151,7 @@ def test_a_contradiction_needs_two_that_know_and_cannot_both_be_right() -> None:
     found = known_diagnosis()
     apart = {"scale": 2.0, "scale_interval": (1.9, 2.1)}
     assert "does not contradict" in beside(found, scale=2.0, scale_interval=(1.2, 3.0))
-    assert "does not contradict" in beside(found, **apart, scale_known=False)
+    assert "does not contradict" in beside(found, **apart | {"scale_interval": None})
     assert "does not contradict" in beside(found, **apart, counterparts=(0,))  # another mean of scales
     nearly = found.actuators[2].scale * 1.03
     assert "does not contradict" in beside(found, scale=nearly, scale_interval=(nearly, nearly))
@@ -162,7 +165,8 @@ def test_the_robot_tells_what_the_policy_does_not() -> None:
     assert "joint 2, front left shoulder: the robot's own motion says it needs 1.6" in said
     assert "the policy acts as if it were 1.00 ± 0.01." in said
     silent = replace(
-        found, actuators=tuple(replace(one, scale_known=False, offset_known=False) for one in found.actuators)
+        found,
+        actuators=tuple(replace(one, scale_interval=None, offset_interval=None) for one in found.actuators),
     )
     said = beside(silent)
     assert said.count("the policy does not tell.") == 3

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ambidex.learn.action_maps import ActionMap as ActionMap
-    from ambidex.learn.calibrate import Calibration as Calibration
     from ambidex.learn.calibrated import CalibratedFit as CalibratedFit
-    from ambidex.learn.identify import Identification as Identification
+    from ambidex.learn.calibration import Calibration as Calibration
+    from ambidex.learn.calibration import calibrate as calibrate
+    from ambidex.learn.identification import Identification as Identification
+    from ambidex.learn.identification import identify as identify
     from ambidex.learn.methods import ASL as ASL
     from ambidex.learn.methods import MSL as MSL
     from ambidex.learn.methods import PSL as PSL
@@ -24,8 +26,8 @@ _HOME = {
     "ASL": "methods",
     "ActionMap": "action_maps",
     "CalibratedFit": "calibrated",
-    "Calibration": "calibrate",
-    "Identification": "identify",
+    "Calibration": "calibration",
+    "Identification": "identification",
     "MSL": "methods",
     "NonFiniteLoss": "prepared",
     "PSL": "methods",
@@ -33,11 +35,13 @@ _HOME = {
     "SymmetricPPO": "ppo",
     "SymmetricVecNormalize": "normalize",
     "TransitionFit": "transition_fit",
+    "calibrate": "calibration",
+    "identify": "identification",
 }
 
 __all__ = [  # noqa: RUF022
-    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "TransitionFit", "Calibration",
-    "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
+    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "TransitionFit", "calibrate",
+    "Calibration", "identify", "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
 ]  # fmt: skip
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ambidex.learn.calibrate import LEAST_STATES, calibrate
+from ambidex.learn.calibration import LEAST_STATES, action_box, calibrate
 from ambidex.learn.canonical import Noise
 from ambidex.learn.pairwise import spread_penalty
-from ambidex.learn.protocol import FloatArray, Metric, Weight
+from ambidex.learn.protocol import Metric, Weight
 from ambidex.learn.scale_average import ScaleAverage, Target, uncertainty_penalty
 from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray
 
 Bound = float | tuple[float, ...]
 
@@ -59,6 +60,10 @@ class CalibratedFit:
             raise ValueError(f"CalibratedFit: window is a number of targets, at least 1; got {self.window!r}")
         if self.noise not in ("any", "proportional"):
             raise ValueError(f"CalibratedFit: noise is 'any' or 'proportional'; got {self.noise!r}")
+        if self.huber is not None and not self.huber > 0:
+            raise ValueError(
+                f"CalibratedFit: huber is a positive number of deviations or None; got {self.huber!r}"
+            )
         if not self.largest_scale > 1:
             raise ValueError(f"CalibratedFit: largest_scale is above 1; got {self.largest_scale!r}")
 
@@ -71,6 +76,8 @@ class CalibratedFit:
         return replace(self, bounds=(tuple(low.tolist()), tuple(high.tolist())))
 
     def start(self, group: SymmetryGroup) -> CalibratedState:
+        if self.bounds is not None:
+            action_box(self.bounds, group.action_size)
         return CalibratedState(self, group)
 
 

@@ -23,10 +23,10 @@ SUMS = ("w", "y", "x", "yy", "xx", "yx")  # the rows of the array of sums
 
 
 @dataclass(frozen=True)
-class Relations:
+class ElementRelations:
     """Every action element of every transform: ``a'[target]`` answers ``multiplier * a[source]``.
 
-    Relations are numbered transform by transform, so that an array over them reshapes to (transforms, n).
+    They are numbered transform by transform, so that an array over them reshapes to (transforms, n).
     """
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Relations:
     multiplier: FloatArray
 
     @classmethod
-    def of(cls, group: SymmetryGroup) -> Relations:
+    def of(cls, group: SymmetryGroup) -> ElementRelations:
         maps = []
         for symmetry in group:
             if not isinstance(symmetry.action_map, IndexMap):
@@ -69,7 +69,7 @@ class Relations:
 class OrbitProblem:
     """The actuators of one orbit and the relations between them."""
 
-    relations: Relations
+    relations: ElementRelations
     members: IntArray
     used: BoolArray
 
@@ -177,15 +177,14 @@ def _rank_one(sums: FloatArray, counts: FloatArray, start: FloatArray) -> FloatA
     return u
 
 
-def relation_sums(y: FloatArray, x: FloatArray, weights: FloatArray | None, starts: IntArray) -> FloatArray:
+def relation_sums(y: FloatArray, x: FloatArray, weights: FloatArray, starts: IntArray) -> FloatArray:
     """The sums of `SUMS` over blocks of consecutive states: (blocks, 6, relations).
 
     :param y: (T, relations), the targets' means at the symmetric states
     :param x: (T, relations), the sources' means
-    :param weights: (T, relations), or None for ones
+    :param weights: (T, relations)
     :param starts: the first state of each block
     """
-    w = np.ones_like(y) if weights is None else weights
-    wy, wx = w * y, w * x
-    products = (w, wy, wx, wy * y, wx * x, wy * x)
+    wy, wx = weights * y, weights * x
+    products = (weights, wy, wx, wy * y, wx * x, wy * x)
     return np.stack([np.add.reduceat(product, starts, axis=0) for product in products], axis=1)

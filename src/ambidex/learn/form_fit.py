@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ambidex.learn.action_maps import ActionMap
 from ambidex.learn.forms import PROBES, Form, around, fit_within_cycles
 from ambidex.learn.line_fits import dataset, target_spreads
-from ambidex.learn.protocol import FloatArray, Metric
+from ambidex.learn.protocol import Metric
 from ambidex.learn.relations import Relations
 from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray
 
 if TYPE_CHECKING:
     from ambidex.learn.pairwise import PairwiseFit

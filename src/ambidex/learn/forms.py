@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ambidex.learn.line_fits import dataset
-from ambidex.learn.protocol import FloatArray
 from ambidex.learn.relations import Relations
+from ambidex.symmetry.maps import FloatArray
 
 Steps = list[tuple[int, bool]]
 Function = Callable[[Any, Any], Any]

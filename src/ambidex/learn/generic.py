@@ -95,7 +95,9 @@ def update(model: SymmetricPPO, prepared: Prepared) -> Statistics:
                 break
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(policy.parameters(), model.max_grad_norm)
+            norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), model.max_grad_norm)
+            if not torch.isfinite(norm):
+                raise NonFiniteLoss("the gradient is not finite; the parameters were left as they are")
             optimizer.step()
         if stopped:
             break

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from ambidex.learn.protocol import FloatArray
 from ambidex.learn.relations import Relations
+from ambidex.symmetry.maps import FloatArray
 
 
 def dataset(

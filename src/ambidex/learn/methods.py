@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
@@ -61,7 +62,7 @@ class ASL:
     :param value_weight: w_V
     :param max_shift: k_s, how far a symmetric mean may move per iteration, in units of PPO's largest step
     :param dead_zone: k_d, states nearer than this to their own image are left alone; 0 for rotations
-    :param value_gate: k_v > 1, an image worth this factor more is left alone; None switches the gate off
+    :param value_gate: k_v, at least 1, an image worth this factor more is left alone; None switches it off
     :param history: k_t, how many of the last batches measure the spread of each observation
     :param fit: how the action maps are fitted; `PairwiseFit` is the paper's, None keeps the given maps
     """
@@ -79,6 +80,8 @@ class ASL:
         _check(self, "value_gate", at_least=1.0, optional=True)
         if isinstance(self.history, bool) or not isinstance(self.history, int) or self.history < 1:
             raise ValueError(f"ASL: history is a number of batches, at least 1; got {self.history!r}")
+        if isinstance(self.fit, type):
+            raise ValueError(f"ASL: fit is the class {self.fit.__name__}; write {self.fit.__name__}()")
         if self.fit is not None and not isinstance(self.fit, Fit):
             raise ValueError(f"ASL: fit is a CalibratedFit or another fit, or None; got {self.fit!r}")
 
@@ -95,7 +98,7 @@ def _check(loss: SymmetryLoss, *names: str, at_least: float, optional: bool = Fa
             if number is None and optional:
                 continue
             place = f"{type(loss).__name__}: {name}" + (f" of transform {transform!r}" if transform else "")
-            if isinstance(number, bool) or not isinstance(number, int | float):
+            if isinstance(number, bool) or not isinstance(number, numbers.Real):
                 raise ValueError(f"{place} is a number or a mapping from transform to number; got {number!r}")
             if not math.isfinite(number) or number < at_least:
                 raise ValueError(f"{place} is a finite number, at least {at_least:g}; got {number!r}")

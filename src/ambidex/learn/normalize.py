@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
-
-FloatArray = npt.NDArray[np.float64]
+from ambidex.symmetry.maps import FloatArray
 
 
 class Orbits:

@@ -12,9 +12,10 @@ import numpy.typing as npt
 from ambidex.learn.action_maps import ActionMap
 from ambidex.learn.forms import LINE, PROPORTIONAL, Form, fit_within_cycles
 from ambidex.learn.line_fits import cycle_error, dataset, fit_lines, fit_singles, target_spreads
-from ambidex.learn.protocol import FitState, FloatArray, Metric, Weight
+from ambidex.learn.protocol import FitState, Metric, Weight
 from ambidex.learn.relations import Relations
 from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray
 
 LineFit = Callable[[FloatArray, FloatArray], tuple[float, float]]
 
@@ -138,9 +139,13 @@ class PairwiseState:
         else:
             assert callable(form)
             lines = [
-                form(*dataset(relations, pair, means, symmetric)) for pair in range(len(relations.pairs))
+                np.asarray(form(*dataset(relations, pair, means, symmetric)), dtype=np.float64)
+                for pair in range(len(relations.pairs))
             ]
-            slopes, intercepts = np.array(lines, dtype=np.float64).reshape(-1, 2).T
+            for pair, found in zip(relations.pairs, lines, strict=True):
+                if found.shape != (2,):
+                    raise ValueError(f"PairwiseFit: form gives m and b of a pair; of {pair} it gave {found}")
+            slopes, intercepts = np.array(lines).reshape(-1, 2).T
         return slopes, intercepts, fit_singles(relations, means, symmetric)
 
     def _cycle_weights(self, slopes: FloatArray, intercepts: FloatArray) -> FloatArray:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedIOBase
+from pathlib import Path
 from typing import Any, Self
 
 import numpy.typing as npt
@@ -25,15 +27,15 @@ from ambidex.learn.prepared import Statistics
 from ambidex.learn.protocol import Metric
 from ambidex.learn.rollout import collect_rollouts
 from ambidex.learn.support import checked_losses, refuse_environment, refuse_policy
-from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry import Symmetry, SymmetryGroup
 
 
 class SymmetricPPO(PPO):
     """PPO that exploits a robot's symmetries, and learns where they are imperfect.
 
     Without symmetries, or with ``loss=None``, it runs Stable-Baselines3's own code and gives the same
-    parameters to the bit. Otherwise `learn` uses one thread on the CPU: two trainings that compete for cores
-    with several threads each run many times slower.
+    parameters to the bit, unless ``fast=True``. Otherwise `learn` uses one thread on the CPU: two trainings
+    that compete for cores with several threads each run many times slower.
 
     :param policy: as for Stable-Baselines3's PPO
     :param env: as for Stable-Baselines3's PPO
@@ -73,26 +75,48 @@ class SymmetricPPO(PPO):
 
     def _setup_model(self) -> None:
         super()._setup_model()
+        self._setup_losses()
+
+    def _setup_losses(self) -> None:
         losses = checked_losses(self)
         if losses:
             refuse_policy(self.policy, losses)
-            refuse_environment(self.env, self.symmetries)
+            refuse_environment(self.env, self._transforms_of(losses))
         if self.fast is True and (reason := fast.supports(self)):
             raise ValueError(f"fast=True: {reason}; use fast=None")
         if self._preparation is None:  # a loaded model brings its own
             self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples, self.action_space)
+        self._prepared_choice = self._choice
+
+    def _transforms_of(self, names: Iterable[str]) -> list[Symmetry]:
+        return [self.symmetries[name] for name in names] if self.symmetries is not None else []
+
+    @property
+    def _choice(self) -> tuple[object, ...]:
+        return self.symmetries, self.loss, self.symmetry_samples
 
     @classmethod
-    def load(cls, *args: Any, **kwargs: Any) -> Self:
+    def load(
+        cls,
+        path: str | Path | BufferedIOBase,
+        env: GymEnv | None = None,
+        device: torch.device | str = "auto",
+        custom_objects: dict[str, Any] | None = None,
+        print_system_info: bool = False,
+        force_reset: bool = True,
+        **kwargs: Any,
+    ) -> Self:
         """As Stable-Baselines3's; new symmetries or losses start their fit and history anew."""
-        replaced = kwargs.keys() | (kwargs.get("custom_objects") or {}).keys()
-        if replaced & {"symmetries", "loss", "symmetry_samples"}:
+        if (kwargs.keys() | (custom_objects or {}).keys()) & {"symmetries", "loss", "symmetry_samples"}:
             kwargs["_preparation"] = None
-        return super().load(*args, **kwargs)
+        return super().load(path, env, device, custom_objects, print_system_info, force_reset, **kwargs)
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_prepared_choice"]
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
-        if self._symmetric and isinstance(env, VecEnv):
-            refuse_environment(env, self.symmetries)
+        if self._preparation is not None and isinstance(env, VecEnv) and self._symmetric:
+            refuse_environment(env, self._transforms_of(self._preparation.names))
         super().set_env(env, force_reset)
 
     @property
@@ -117,6 +141,9 @@ class SymmetricPPO(PPO):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
+        if any(now is not before for now, before in zip(self._choice, self._prepared_choice, strict=True)):
+            self._preparation = None  # somebody assigned another loss
+            self._setup_losses()
         with _one_thread(self.device.type == "cpu" and self._takes_own_update):
             return super().learn(
                 total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar

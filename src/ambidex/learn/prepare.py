@@ -17,7 +17,7 @@ from torch import Tensor
 from ambidex.learn import gates, losses
 from ambidex.learn.action_maps import ActionMap
 from ambidex.learn.form_fit import FormMap, bend
-from ambidex.learn.identify import expected_after_clipping
+from ambidex.learn.identification import expected_after_clipping
 from ambidex.learn.methods import ASL, MSL, PSL, SymmetryLoss, common_fit, hyperparameter, only
 from ambidex.learn.networks import snapshot_means, snapshot_values
 from ambidex.learn.prepared import (

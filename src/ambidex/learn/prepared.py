@@ -23,7 +23,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-IntArray = npt.NDArray[np.int64]
 Observations = Tensor | dict[str, Tensor]
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
 from ambidex.learn.action_maps import ActionMap
 from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray
 
 if TYPE_CHECKING:
     from ambidex.learn.views import Transitions
 
-FloatArray = npt.NDArray[np.float64]
 Weight = Callable[[float], float]
 Metric = tuple[str, str, str, float]
 """Its name, the transform (or ""), the element or relation such as ``"0->2"`` (or ""), its value."""

@@ -10,15 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from ambidex.symmetry import IndexMap, SymmetryGroup
-from ambidex.symmetry.maps import TOLERANCE
+from ambidex.symmetry.maps import TOLERANCE, BoolArray, FloatArray, IntArray
 
 MOST_CYCLES = 1000
 
 Pair = tuple[int, int]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +38,9 @@ class Relations:
     singles: tuple[int, ...]
     cycles: tuple[tuple[int, ...], ...]
     indices: IntArray
-    multipliers: npt.NDArray[np.float64]
+    multipliers: FloatArray
     pair: IntArray
-    forward: npt.NDArray[np.bool_]
+    forward: BoolArray
     single: IntArray
 
     @classmethod

@@ -89,7 +89,7 @@ def collect_rollouts(
         obs: Array = model._last_obs  # type: ignore[assignment]
         noise.normal_()
         actions = (actor(obs) + deviation * std).reshape(-1, *low.shape)
-        clipped_actions = np.minimum(np.maximum(actions, low), high).astype(low.dtype, copy=False)
+        clipped_actions = _clipped(actions, low, high)
         state_values = critic(obs)
         log_densities = log_density_at_mean - 0.5 * (deviation * deviation).sum(axis=1)
         obs_tensor, values, log_probs = map(torch.from_numpy, (obs, state_values, log_densities))
@@ -122,6 +122,12 @@ def collect_rollouts(
     return True
 
 
+def _clipped(actions: Array, low: Array, high: Array) -> Array:
+    """As the environment gets them; a box of whole numbers gets what was drawn, rounded by nobody."""
+    clipped = np.minimum(np.maximum(actions, low), high)
+    return clipped.astype(low.dtype, copy=False) if low.dtype.kind == "f" else clipped
+
+
 def _bootstrap_truncated(
     critic: _Network, gamma: float, rewards: Array, dones: Array, infos: list[dict[str, Any]]
 ) -> None:
@@ -148,7 +154,7 @@ def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
     def act(observations: Array) -> Array:
         is_one = observations.size == size and observations.ndim == len(policy.observation_space.shape or ())
         actions = actor(observations.reshape(-1, size)).reshape(-1, *low.shape)
-        clipped: Array = np.clip(actions, low, high).astype(low.dtype, copy=False)
+        clipped = _clipped(actions, low, high)
         return clipped[0] if is_one else clipped
 
     return act

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.learn.action_maps import ActionMap
-from ambidex.learn.canonical import Relations
-from ambidex.learn.protocol import FloatArray, Metric, Weight
+from ambidex.learn.canonical import ElementRelations
+from ambidex.learn.protocol import Metric, Weight
 from ambidex.learn.scales import Scales, action_map
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import IntArray
+from ambidex.symmetry.maps import FloatArray, IntArray
 
 
 def uncertainty_penalty(half_width: float) -> float:
@@ -78,7 +78,7 @@ class ScaleAverage(ABC):
 
     def __init__(self, spec: ScaleFit, group: SymmetryGroup) -> None:
         self.group = group
-        self.relations = Relations.of(group)
+        self.relations = ElementRelations.of(group)
         size = group.action_size
         self.log_scale = np.zeros(size)
         self.offset = np.zeros(size)

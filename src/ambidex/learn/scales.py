@@ -46,9 +46,9 @@ class Scales:
 
     :param scale: (n,) how much more command than its counterparts; geometric mean 1 over each orbit
     :param offset: (n,) the command at which it does what its counterparts do at 0
-    :param log_scale_error: (n,) standard error of the logarithm of the scale
-    :param offset_error: (n,) standard error of the offset
-    :param interval: confidence intervals of scale and offset
+    :param log_scale_error: (n,) standard error of the logarithm of the scale; NaN where that is not known
+    :param offset_error: (n,) standard error of the offset; NaN where that is not known
+    :param interval: confidence intervals of scale and offset; NaN where they are not known
     :param identifiable: (n,) whether the scale is known; otherwise it is 1, as the given symmetry says
     :param offset_identifiable: (n,) whether the offset is known; otherwise it is 0
     :param offset_shared: (n,) whether the orbit's offsets may all be moved together without any effect, so

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import numbers
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import NormalizeObservation
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 from torch import nn
 
 from ambidex.learn.methods import ASL, MSL, PSL, SymmetryLoss, losses_by_transform
 from ambidex.learn.normalize import SymmetricVecNormalize
-from ambidex.symmetry import IndexMap, SymmetryGroup
+from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
 
 if TYPE_CHECKING:
     from ambidex.learn.ppo import SymmetricPPO
 
+UNEVEN_SCALING = (
+    "{} scales an observation and its mirror image differently, so that the described symmetry no longer "
+    "holds; wrap with ambidex.learn.SymmetricVecNormalize(env, symmetries=group)"
+)
 BYPASSED = ("evaluate_actions", "extract_features", "predict_values", "_get_action_dist_from_latent")
 
 
 def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
     """The loss of each transform that has one, after all checks that need no environment."""
-    group, samples = model.symmetries, model.symmetry_samples
+    group = model.symmetries
     if group is None:
         if model.loss is not None:
             raise ValueError("a loss without symmetries has nothing to act on; pass symmetries=")
@@ -31,13 +37,8 @@ def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
     if not isinstance(group, SymmetryGroup):
         raise ValueError(f"symmetries is a SymmetryGroup, got {group!r}; read a file with ambidex.load")
     losses = losses_by_transform(group, model.loss)
-    whole = isinstance(samples, int) and not isinstance(samples, bool)
-    if samples is not None and not (whole and 1 <= samples <= max(len(losses), 1)):
-        raise ValueError(
-            f"symmetry_samples is None or a number from 1 to {len(losses)}, the transforms with a loss; "
-            f"got {samples!r}"
-        )
     if losses:
+        _check_samples(model.symmetry_samples, len(losses))
         _check_observations(model.observation_space, group)
         _check_actions(model.action_space, group, losses)
     return losses
@@ -63,22 +64,34 @@ def refuse_policy(policy: ActorCriticPolicy, losses: Mapping[str, SymmetryLoss])
                 )
 
 
-def refuse_environment(env: VecEnv | None, group: SymmetryGroup | None) -> None:
+def refuse_environment(env: VecEnv | None, transforms: Iterable[Symmetry]) -> None:
     """Statistics that differ between an element and its image would break every description silently."""
-    normalize: VecNormalize | None = unwrap_vec_normalize(env) if env is not None else None
-    if normalize is None or group is None or not normalize.norm_obs:
+    if env is None:
+        return
+    normalize: VecNormalize | None = unwrap_vec_normalize(env)
+    if any(env.env_is_wrapped(NormalizeObservation)):
+        raise ValueError(UNEVEN_SCALING.format("NormalizeObservation"))
+    if normalize is None or not normalize.norm_obs:
         return
     if not isinstance(normalize, SymmetricVecNormalize):
-        raise ValueError(
-            "VecNormalize scales an observation and its mirror image differently, so that the described "
-            "symmetry no longer holds; wrap with ambidex.learn.SymmetricVecNormalize(env, symmetries=group)"
-        )
-    for transform in group:
+        raise ValueError(UNEVEN_SCALING.format("VecNormalize"))
+    for transform in transforms:
         if not normalize.is_symmetric_under(transform):
             raise ValueError(
                 f"the statistics of SymmetricVecNormalize are not symmetric under {transform.name!r}; "
                 "give it the same group as SymmetricPPO"
             )
+
+
+def _check_samples(samples: object, most: int) -> None:
+    if samples is None:
+        return
+    whole = isinstance(samples, numbers.Integral) and not isinstance(samples, bool)
+    if not (whole and 1 <= samples <= most):  # type: ignore[operator]
+        raise ValueError(
+            f"symmetry_samples is None or a number from 1 to {most}, the transforms with a loss; "
+            f"got {samples!r}"
+        )
 
 
 def _check_observations(space: spaces.Space[object], group: SymmetryGroup) -> None:
@@ -118,6 +131,7 @@ def _check_actions(
     if isinstance(space, spaces.Box):
         _check_box(space, group.action_size, "action")
         for name, loss in losses.items():
+            _check_signs(group[name], space)
             if (
                 isinstance(loss, ASL)
                 and loss.fit is not None
@@ -139,6 +153,23 @@ def _check_actions(
                 "actions do not have; use MSL"
             )
         _check_permutation(name, group, blocks)
+
+
+def _check_signs(symmetry: Symmetry, space: spaces.Box) -> None:
+    """Ranges may differ where actuators do, but not exclude each other."""
+    table = symmetry.action_map
+    if not isinstance(table, IndexMap):
+        return
+    ends = np.stack([table(space.low.astype(np.float64)), table(space.high.astype(np.float64))])
+    apart = (ends.max(axis=0) <= space.low) | (ends.min(axis=0) >= space.high)
+    for element in np.flatnonzero(apart & (space.low < space.high)):
+        source = table.indices[element]
+        raise ValueError(
+            f"transform {symmetry.name!r}, action {element}: its range is [{space.low[element]:g}, "
+            f"{space.high[element]:g}], but that of action {source}, which it is read from, becomes "
+            f"[{ends[:, element].min():g}, {ends[:, element].max():g}]; check the multiplier, or shift the "
+            "actions so that 0 lies within their ranges"
+        )
 
 
 def _choices(space: spaces.Space[object]) -> list[int]:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.learn.identify import identification
+from ambidex.learn.identification import identification
 from ambidex.learn.pairwise import spread_penalty
-from ambidex.learn.protocol import FloatArray, Metric, Weight
+from ambidex.learn.protocol import Metric, Weight
 from ambidex.learn.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.learn.scale_average import ScaleAverage, Target
 from ambidex.learn.views import Transitions, orbit_views
 from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import FloatArray
 
 
 def certainty(half_width: float) -> float:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ambidex.learn.canonical import Relations
+from ambidex.learn.canonical import ElementRelations
 from ambidex.learn.torque_terms import TorqueTerms
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.layout import Actuator, Layout
@@ -185,7 +185,7 @@ class OrbitViews:
 def orbit_views(group: SymmetryGroup) -> list[OrbitViews]:
     """The views of every orbit of actuators; refuses a description that does not say enough."""
     layout = _described(group)
-    relations = Relations.of(group)
+    relations = ElementRelations.of(group)
     everything = np.ones(len(relations.target), dtype=bool)
     actuators = layout.actuators
     found = []

@@ -24,12 +24,10 @@ class Actuator:
     :param at: x (to the front) and y (to the left) of its limb on the body, where the description has them
     :param counterparts: the actuators that it was compared with
     :param scale: how many times the command of its counterparts it needs
-    :param scale_interval: 95 percent
+    :param scale_interval: 95 percent; None where the data do not tell
     :param offset: its command where that of its counterparts is 0
-    :param offset_interval: 95 percent
-    :param scale_known: whether the data tell
-    :param offset_known: whether the data tell
-    :param reason: why not, or an empty text
+    :param offset_interval: 95 percent; None where the data do not tell
+    :param reason: why the data do not tell something, or an empty text
     :param true_scale: None where unknown
     """
 
@@ -38,11 +36,9 @@ class Actuator:
     at: tuple[float, float] | None
     counterparts: tuple[int, ...]
     scale: float
-    scale_interval: tuple[float, float]
+    scale_interval: tuple[float, float] | None
     offset: float
-    offset_interval: tuple[float, float]
-    scale_known: bool
-    offset_known: bool
+    offset_interval: tuple[float, float] | None
     reason: str
     true_scale: float | None
 
@@ -60,11 +56,24 @@ class Actuator:
             scale_interval=_ends(scales.interval.scale[index]),
             offset=float(scales.offset[index]),
             offset_interval=_ends(scales.interval.offset[index]),
-            scale_known=bool(scales.identifiable[index]),
-            offset_known=bool(scales.offset_identifiable[index]),
             reason=scales.reasons[index],
             true_scale=true_scale,
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        judged = ("scale_known", "offset_known", "place", "is_off")
+        return asdict(self) | {name: getattr(self, name) for name in judged}
+
+    @property
+    def scale_known(self) -> bool:
+        """Whether the data tell."""
+        return self.scale_interval is not None
+
+    @property
+    def offset_known(self) -> bool:
+        """Whether the data tell."""
+        return self.offset_interval is not None
 
     @property
     def place(self) -> str:
@@ -80,20 +89,19 @@ class Actuator:
 
     @property
     def scale_is_off(self) -> bool:
-        low, high = self.scale_interval
-        return self.scale_known and _apart(self.scale, 1.0) and not low <= 1 <= high
+        return _excludes(self.scale_interval, 1.0) and _apart(self.scale, 1.0)
 
     @property
     def offset_is_off(self) -> bool:
-        low, high = self.offset_interval
-        return self.offset_known and abs(self.offset) >= NOTEWORTHY_OFFSET and not low <= 0 <= high
+        return _excludes(self.offset_interval, 0.0) and abs(self.offset) >= NOTEWORTHY_OFFSET
 
     def contradicts(self, other: Actuator) -> bool:
         """Whether another source knows a scale of the same actuator that cannot be this one's."""
-        comparable = self.scale_known and other.scale_known and self.counterparts == other.counterparts
+        if self.scale_interval is None or other.scale_interval is None:
+            return False
         (low, high), (other_low, other_high) = self.scale_interval, other.scale_interval
         disjoint = high < other_low or other_high < low
-        return comparable and disjoint and _apart(self.scale, other.scale)
+        return disjoint and self.counterparts == other.counterparts and _apart(self.scale, other.scale)
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,7 @@ class Diagnosis:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        judged = [asdict(one) | {"place": one.place, "is_off": one.is_off} for one in self.actuators]
-        return asdict(self) | {"actuators": judged}
+        return asdict(self) | {"actuators": [one.as_dict() for one in self.actuators]}
 
 
 def actuators_of(scales: Scales, true_scales: Array | None = None) -> tuple[Actuator, ...]:
@@ -130,8 +137,13 @@ def _apart(scale: float, other: float) -> bool:
     return max(scale / other, other / scale) >= NOTEWORTHY_SCALE
 
 
-def _ends(interval: Array) -> tuple[float, float]:
-    return float(interval[0]), float(interval[1])
+def _excludes(interval: tuple[float, float] | None, value: float) -> bool:
+    return interval is not None and not interval[0] <= value <= interval[1]
+
+
+def _ends(interval: Array) -> tuple[float, float] | None:
+    low, high = interval.tolist()
+    return None if np.isnan(low) else (low, high)
 
 
 def _limb_position(group: SymmetryGroup, actuator: str) -> tuple[float, float] | None:

@@ -103,7 +103,7 @@ def _draw_scales(axes: Axes, diagnosis: Diagnosis) -> None:
     axes.axvline(1, color=LIMB, linewidth=1, zorder=0)
     everything = [1.1, 1 / 1.1]
     for row, one in enumerate(diagnosis.actuators):
-        if not one.scale_known:
+        if one.scale_interval is None:
             axes.text(1, row, "not known", ha="center", va="center", fontsize=8, color=NOTE)
             continue
         low, high = one.scale_interval
@@ -129,7 +129,7 @@ def _draw_offsets(axes: Axes, diagnosis: Diagnosis) -> None:
     axes.axvline(0, color=LIMB, linewidth=1, zorder=0)
     largest = 0.05
     for row, one in enumerate(diagnosis.actuators):
-        if not one.offset_known:
+        if one.offset_interval is None:
             continue
         low, high = one.offset_interval
         ink = SAME if not one.offset_is_off else MORE if one.offset > 0 else LESS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ambidex.learn.identify import identify
+from ambidex.learn.identification import identify
 from ambidex.learn.views import orbit_views
 from ambidex.report.diagnose import Diagnosis, actuators_of, shared_offsets_of
 from ambidex.report.logged import Log, read_transitions

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ambidex.learn.calibrate import Calibration, calibrate
-from ambidex.learn.identify import expected_after_clipping
+from ambidex.learn.calibration import Calibration, calibrate
+from ambidex.learn.identification import expected_after_clipping
 from ambidex.report.diagnose import Diagnosis, actuators_of, shared_offsets_of
 from ambidex.report.diagnose_history import Movement, fitted_scales, true_scales
 from ambidex.report.diagnose_motion import MotionDiagnosis, can_tell, diagnose_motion

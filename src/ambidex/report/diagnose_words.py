@@ -70,10 +70,14 @@ def _name(one: Actuator) -> str:
 
 
 def _scale(one: Actuator) -> str:
-    low, high = one.scale_interval
-    half = (high - low) / 2
+    half = _half_width(one.scale_interval)
     decimals = 2 if half < 0.095 else 1
     return f"{number(one.scale, decimals)} ± {number(max(half, 0.01), decimals)}"
+
+
+def _half_width(interval: tuple[float, float] | None) -> float:
+    low, high = interval or (0.0, 0.0)
+    return (high - low) / 2
 
 
 def _fault(one: Actuator, needs: str = "needs") -> str:
@@ -81,7 +85,7 @@ def _fault(one: Actuator, needs: str = "needs") -> str:
     if one.scale_is_off:
         parts.append(f"{_scale(one)} times the command of its counterparts")
     if one.offset_is_off:
-        half = (one.offset_interval[1] - one.offset_interval[0]) / 2
+        half = _half_width(one.offset_interval)
         offset = f"{number(one.offset, 2)} ± {number(max(half, 0.01), 2)}"
         parts.append(f"{offset} where {'they' if parts else 'its counterparts'} need 0")
     return f"{_name(one)}: {needs} {', and '.join(parts)}."

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from ambidex.learn.canonical import OrbitProblem, Relations
+from ambidex.learn.canonical import ElementRelations, OrbitProblem
 from ambidex.learn.response import BLOCKS, intercepts, responses, robust_moments, without_controls
 from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
 from ambidex.learn.views import OrbitViews, Transitions, orbit_views
@@ -129,7 +129,7 @@ def identification(
 ) -> Identification:
     """From the moments of each orbit, of so many transitions, to scales and offsets with their intervals."""
     size = group.action_size
-    relations = Relations.of(group)
+    relations = ElementRelations.of(group)
     log_scale, offset = np.zeros((2, BLOCKS + 1, size))
     identifiable, offset_identifiable, offset_shared = np.zeros((3, size), dtype=bool)
     label = np.arange(size)
@@ -170,7 +170,8 @@ def identification(
     log_scale[:, ~identifiable] = 0.0
     offset[:, ~offset_identifiable] = 0.0
     scale = np.exp(log_scale[0])
-    log_scale_error, offset_error = jackknife(log_scale[1:]), jackknife(offset[1:])
+    log_scale_error = np.where(identifiable, jackknife(log_scale[1:]), np.nan)
+    offset_error = np.where(offset_identifiable, jackknife(offset[1:]), np.nan)
     return Identification(
         group=group,
         scale=scale,

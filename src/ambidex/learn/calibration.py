@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.learn.canonical import Noise, OrbitProblem, Relations, relation_sums
+from ambidex.learn.canonical import ElementRelations, Noise, OrbitProblem, relation_sums
 from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.maps import BoolArray, FloatArray
@@ -27,6 +27,7 @@ LEAST_GAP = 3.0  # the two smallest eigenvalues must lie this many standard erro
 MOST_SATURATED = 0.45  # an actuator with more of its means beyond one end of the action box is left out
 REWEIGHTINGS = 4  # Huber's weights depend on the solution, which depends on the weights
 LEAST_BLOCKS = 8
+ROUNDING = 1e-12  # of the largest command: residuals below it are none
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def calibrate(
         counts all alike
     :param confidence: of the intervals, which take the correlation of consecutive states into account
     """
-    relations = Relations.of(group)
+    relations = ElementRelations.of(group)
     direct, mirrored = _checked(group, means, symmetric_means)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
@@ -82,22 +83,28 @@ def calibrate(
         raise ValueError(f"huber is a positive number of standard deviations or None, got {huber}")
     spread = np.minimum(direct.std(axis=0), mirrored.std(axis=1).min(axis=0))
     moves = spread > FAINT * spread.max()
-    saturated = np.zeros(relations.size, dtype=bool)
-    inner, inner_mirrored = direct, mirrored
+    everything = np.concatenate([direct[None], mirrored])
+    saturated, tails = np.zeros(relations.size, dtype=bool), np.zeros(relations.size)
     if bounds is not None:
-        inner, inner_mirrored, saturated = _clipped(relations, direct, mirrored, _box(bounds, relations.size))
+        saturated, tails = _saturation(relations, everything, action_box(bounds, relations.size))
     informs = moves & ~saturated
     used = informs[relations.target] & informs[relations.source]
 
-    reference = inner.mean(axis=0) if offsets else np.zeros(relations.size)
-    x = (inner - reference)[:, relations.source]
-    y = (inner_mirrored - reference).transpose(1, 0, 2).reshape(len(direct), -1)
+    inner = _without_tails(everything, tails)
+    reference = inner[0].mean(axis=0) if offsets else np.zeros(relations.size)
     solve = partial(OrbitProblem.solve, offsets=offsets, noise=noise)
-    weights = None if huber is None else _huber_weights(relations, y, x, used, huber, solve)
+    y, x = _sides(relations, inner - reference)
+    weights = np.ones_like(y) if huber is None else _huber_weights(relations, y, x, used, huber, solve)
     # Blocks of consecutive states, long enough to be nearly independent of each other.
-    blocks = max(LEAST_BLOCKS, round(np.sqrt(len(direct)) / 2))
-    sums = relation_sums(y, x, weights, np.arange(blocks) * len(direct) // blocks)
+    blocks = LEAST_BLOCKS if tails.any() else max(LEAST_BLOCKS, round(np.sqrt(len(direct)) / 2))
+    starts = np.arange(blocks) * len(direct) // blocks
+    sums = relation_sums(y, x, weights, starts)
     problems = np.concatenate([sums.sum(axis=0)[None], sums.sum(axis=0) - sums])  # all blocks; all but one
+    if tails.any():  # where the tails begin is an estimate, too
+        for number, block in enumerate(np.split(np.arange(len(direct)), starts[1:])):
+            rest = _without_tails(np.delete(everything, block, axis=1), tails) - reference
+            left = np.delete(weights, block, axis=0)
+            problems[1 + number] = relation_sums(*_sides(relations, rest), left, starts[:1])[0]
 
     log_scale, offset = np.zeros((2, blocks + 1, relations.size))
     identifiable, offset_identifiable, offset_shared = np.zeros((3, relations.size), dtype=bool)
@@ -127,7 +134,8 @@ def calibrate(
             reasons[members[0]] = f"{ALONE}, so only its offset is known"
 
     scale = np.exp(log_scale[0])
-    log_scale_error, offset_error = jackknife(log_scale[1:]), jackknife(offset[1:])
+    log_scale_error = np.where(identifiable, jackknife(log_scale[1:]), np.nan)
+    offset_error = np.where(offset_identifiable, jackknife(offset[1:]), np.nan)
     residual, agreement = _obedience(relations, mirrored, direct, scale, offset[0])
     return Calibration(
         group=group,
@@ -148,51 +156,72 @@ def calibrate(
     )
 
 
-def _clipped(
-    relations: Relations, direct: FloatArray, mirrored: FloatArray, box: FloatArray
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """The means clipped to where none of an orbit lies beyond the box, and which actuators are left out.
+def _saturation(
+    relations: ElementRelations, everything: FloatArray, box: FloatArray
+) -> tuple[BoolArray, FloatArray]:
+    """Which actuators are left out, and what share of either tail of an actuator does not count.
 
     A mean beyond the box says only that the actuator wants at least its end. Clipping an actuator at its own
     box would narrow it alone and bias its scale; so all of an orbit are clipped at the same quantiles, which
     for a symmetric policy are the same canonical commands.
+
+    :param everything: (1 + transforms, T, n), the means at the visited states and at their images
     """
-    everything = np.concatenate([direct[None], mirrored])
     beyond = np.maximum((everything <= box[0]).mean(axis=1), (everything >= box[1]).mean(axis=1)).max(axis=0)
     saturated = beyond > MOST_SATURATED
-    level = np.zeros(relations.size)
+    tails = np.zeros(relations.size)
     for members in relations.orbits(~(saturated[relations.target] | saturated[relations.source])):
-        level[members] = beyond[members].max() if not saturated[members[0]] else 0.0
+        tails[members] = beyond[members].max() if not saturated[members[0]] else 0.0
+    return saturated, tails
+
+
+def _without_tails(everything: FloatArray, tails: FloatArray) -> FloatArray:
+    """Means (1 + transforms, T, n), clipped where these shares (n,) of them lie beyond, at either end."""
+    if not tails.any():
+        return everything
     ordered = np.sort(everything, axis=1)
     last = everything.shape[1] - 1
-    place = np.round(level * last).astype(int)
-    columns = np.arange(relations.size)
+    place = np.round(tails * last).astype(int)
+    columns = np.arange(len(tails))
     low, high = ordered[:, place, columns], ordered[:, last - place, columns]
-    everything = np.clip(everything, low[:, None], high[:, None])
-    return everything[0], everything[1:], saturated
+    return np.clip(everything, low[:, None], high[:, None])
+
+
+def _sides(relations: ElementRelations, everything: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What each relation has on its two sides, (T, relations) each: its target's means and its source's."""
+    direct, mirrored = everything[0], everything[1:]
+    return mirrored.transpose(1, 0, 2).reshape(len(direct), -1), direct[:, relations.source]
 
 
 def _huber_weights(
-    relations: Relations,
+    relations: ElementRelations,
     y: FloatArray,
     x: FloatArray,
     used: BoolArray,
     threshold: float,
     solve: Callable[[OrbitProblem, FloatArray], tuple[FloatArray, FloatArray, FloatArray]],
 ) -> FloatArray:
-    """(T, relations): 1 for residuals up to the threshold, falling as its share of the residual beyond."""
-    i, k = relations.target, relations.source
+    """(T, relations): 1 for residuals up to the threshold, falling as its share of the residual beyond.
+
+    All relations of an orbit weigh a state alike, by the largest of its residuals: sums that weigh the states
+    differently cannot be compared.
+    """
+    problems = [OrbitProblem(relations, members, used) for members in relations.orbits(used)]
     weights = np.ones_like(y)
     for _ in range(REWEIGHTINGS):
-        p, q = np.ones(relations.size), np.zeros(relations.size)
         sums = relation_sums(y, x, weights, np.zeros(1, dtype=np.int64))[0]
-        for members in relations.orbits(used):
-            problem = OrbitProblem(relations, members, used)
-            if problem.inside.size:
-                p[members], q[members], _ = solve(problem, sums)
-        residual = np.abs(p[i] * y + q[i] - relations.multiplier * (p[k] * x + q[k]))
-        spread = 1.4826 * np.median(residual, axis=0)
-        weights = np.minimum(1.0, threshold * spread / np.maximum(residual, np.finfo(float).tiny))
+        for problem in problems:
+            if not problem.inside.size:
+                continue
+            p, q = np.ones(relations.size), np.zeros(relations.size)
+            p[problem.members], q[problem.members], _ = solve(problem, sums)
+            inside = problem.inside
+            i, k = relations.target[inside], relations.source[inside]
+            canonical = p[i] * y[:, inside] + q[i]
+            residual = np.abs(canonical - relations.multiplier[inside] * (p[k] * x[:, inside] + q[k]))
+            spread = np.maximum(1.4826 * np.median(residual, axis=0), ROUNDING * np.abs(canonical).max())
+            largest = (residual / spread).max(axis=1, keepdims=True)
+            weights[:, inside] = threshold / np.maximum(largest, threshold)
     return weights
 
 
@@ -228,7 +257,11 @@ def _no_answer(problem: OrbitProblem, p: FloatArray, eigenvalues: FloatArray, of
 
 
 def _obedience(
-    relations: Relations, mirrored: FloatArray, direct: FloatArray, scale: FloatArray, offset: FloatArray
+    relations: ElementRelations,
+    mirrored: FloatArray,
+    direct: FloatArray,
+    scale: FloatArray,
+    offset: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """Residual and agreement, (transforms, n) each, of means (transforms, T, n) and (T, n)."""
     source = relations.source.reshape(len(mirrored), 1, -1)
@@ -271,8 +304,12 @@ def _checked(
     return direct, np.stack(mirrored)
 
 
-def _box(bounds: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> FloatArray:
-    low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), (size,)) for end in bounds)
+def action_box(bounds: tuple[npt.ArrayLike, npt.ArrayLike], size: int) -> FloatArray:
+    """The lower and the upper end of each action: (2, n)."""
+    low, high = (np.asarray(end, dtype=np.float64) for end in bounds)
+    for end in (low, high):
+        if end.shape not in ((), (size,)):
+            raise ValueError(f"bounds: each end is one number or {size} of them, got shape {end.shape}")
     if not (low < high).all():
         raise ValueError(f"bounds: every lower end lies below its upper end, got {low} and {high}")
-    return np.stack([low, high])
+    return np.stack([np.broadcast_to(end, (size,)) for end in (low, high)])

@@ -10,7 +10,7 @@ import pytest
 
 from ambidex import SymmetryGroup, identify, load
 from ambidex.envs.triangle import TriangleVecEnv
-from ambidex.learn.identify import expected_actions, expected_after_clipping
+from ambidex.learn.identification import expected_actions, expected_after_clipping
 from ambidex.learn.response import moments, responses
 from ambidex.learn.views import Transitions, orbit_views
 from ambidex.symmetry.layout import Layout

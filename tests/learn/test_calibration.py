@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ambidex import Symmetry, SymmetryGroup, calibrate, load
-from ambidex.learn.calibrate import Calibration
+from ambidex.learn.calibration import Calibration
 
 GROUPS = {"ant": load("ant"), "triangle": load("triangle-paper")}
 HIPS, KNEES = [0, 2, 4, 6], [1, 3, 5, 7]
@@ -235,21 +235,36 @@ def test_huber_weights_resist_outliers() -> None:
     assert errors[1] < 0.5 * errors[0]
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_huber_weights_cost_nothing_where_there_are_no_outliers(noise: float) -> None:
+    """As exact as without them, and as sure: sums that weigh the states differently would not be."""
+    group = GROUPS["ant"]
+    scale, offset = random_actuators("ant", 7)
+    means, symmetric = robot(group, scale, offset, noise=noise, absolute=True, states=1000)
+    plain, robust = (calibrate(group, means, symmetric, huber=huber) for huber in (None, 1.345))
+    np.testing.assert_allclose(robust.scale, normalised("ant", scale), atol=0.05 * noise + 1e-9)
+    assert (robust.log_scale_error <= 2 * plain.log_scale_error + 1e-9).all()
+
+
 def covered(found: Calibration, scale: np.ndarray, offset: np.ndarray) -> np.ndarray:
     low, high = found.interval.scale.T
     offset_low, offset_high = found.interval.offset.T
     return np.stack([(low <= scale) & (scale <= high), (offset_low <= offset) & (offset <= offset_high)])
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say() -> None:
+@pytest.mark.parametrize(("bounds", "noise"), [(None, 0.5), ((-1, 1), 0.5), ((-1, 1), 0.1)])
+def test_intervals_cover_the_truth_as_often_as_they_say(
+    bounds: tuple[float, float] | None, noise: float
+) -> None:
     """Of 95 percent intervals of correlated states, 90 to 98 percent should hold the truth."""
     group = GROUPS["triangle"]
     held = []
     for seed in range(60):
         scale, offset = random_actuators("triangle", seed)
-        data = robot(group, scale, offset, states=1024, noise=0.5, memory=0.8, seed=seed)
-        held.append(covered(calibrate(group, *data), normalised("triangle", scale), offset))
-    share = np.mean(held, axis=(0, 2))
+        data = robot(group, scale, offset, states=1024, noise=noise, memory=0.8, seed=seed)
+        found = calibrate(group, *data, bounds=bounds)
+        held.append(covered(found, normalised("triangle", scale), offset)[:, found.identifiable])
+    share = np.concatenate(held, axis=1).mean(axis=1)
     assert (share > 0.88).all()
     assert (share < 0.995).all()
 
@@ -298,6 +313,8 @@ class TestNotIdentifiable:
         assert not found.identifiable.any()
         assert "does not follow" in found.reasons[0]
         np.testing.assert_array_equal(found.scale, 1)
+        for unknown in (found.log_scale_error, found.offset_error, *found.interval):
+            assert np.isnan(unknown).all()
 
     def test_counterparts_that_move_the_other_way(self) -> None:
         group = GROUPS["ant"]
@@ -346,7 +363,13 @@ class TestWrongInput:
 
     @pytest.mark.parametrize(
         ("keyword", "value"),
-        [("confidence", 1.0), ("huber", 0.0), ("noise", "none"), ("bounds", (1, -1))],
+        [
+            ("confidence", 1.0),
+            ("huber", 0.0),
+            ("noise", "none"),
+            ("bounds", (1, -1)),
+            ("bounds", ([-1] * 2, 1)),
+        ],
     )
     def test_options(self, keyword: str, value: object) -> None:
         with pytest.raises(ValueError, match=keyword):
