@@ -285,6 +285,13 @@ def diagnose(
     offsets: Annotated[
         bool, typer.Option("--offsets", help="For transitions: look for offsets; contacts cause false ones.")
     ] = False,
+    clip: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            help="For transitions: the range to which the robot clips its commands, if the log has them as "
+            "they were before."
+        ),
+    ] = None,
     algorithm: Annotated[str, typer.Option(help="For a .zip: the class that saved it.")] = "PPO",
     trust: Annotated[bool, typer.Option("--trust", help="For a .zip: run the code pickled in it.")] = False,
     as_json: AsJson = False,
@@ -305,12 +312,14 @@ def diagnose(
         raise ValueError(f"give either {target} or --transitions {transitions}, not both")
     if offsets and transitions is None:
         raise ValueError("--offsets is for --transitions; the diagnosis of a policy has offsets anyway")
+    if clip is not None and transitions is None:
+        raise ValueError("--clip is for --transitions; a policy's means are clipped to its own action box")
     if observations is not None and transitions is not None:
         raise ValueError("--observations is for a policy; --transitions has its own")
     if transitions is not None:
         if symmetry is None:
             raise ValueError(f"{transitions}: give --symmetry, which says what the arrays hold")
-        found = diagnose_transitions(transitions, symmetry=symmetry, offsets=offsets)
+        found = diagnose_transitions(transitions, symmetry=symmetry, offsets=offsets, clip=clip)
     elif target is None:
         raise ValueError("give a run directory or a .zip file, or --transitions FILE with --symmetry")
     elif target.suffix == ".zip":

@@ -121,6 +121,22 @@ def test_a_robot_that_is_only_told_what_to_do_by_its_state_tells_nothing() -> No
     np.testing.assert_array_equal(found.scale, 1)
 
 
+def test_a_command_that_never_varies_is_named() -> None:
+    observations, actions, following, _ = logged("triangle-rust")
+    actions[:, 1] = 0.2
+    found = identify(TRIANGLE, observations, actions, following)
+    assert found.reasons[1].startswith("commands that follow from the state alone")
+    assert all("the commands of a counterpart" in found.reasons[one] for one in (0, 2))
+
+
+def test_a_log_in_which_nothing_moves_is_named() -> None:
+    """Of joints that are locked, or of a program that logged the same array twice."""
+    observations, actions, _, _ = logged("triangle-rust")
+    found = identify(TRIANGLE, observations, actions, observations)
+    assert not found.identifiable.any()
+    assert all("never changes; are the next observations" in reason for reason in found.reasons)
+
+
 def test_too_few_transitions_are_named() -> None:
     observations, actions, following, _ = logged("triangle-rust", 3)
     found = identify(TRIANGLE, observations, actions, following)

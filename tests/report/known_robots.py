@@ -42,8 +42,11 @@ def known_diagnosis(**arguments: Any) -> PolicyDiagnosis:
     return diagnose_policy(KnownModel(**arguments), TRIANGLE, visited())  # type: ignore[arg-type]
 
 
-def logged(scenario: str, steps: int = 2000) -> tuple[Log, npt.NDArray[np.bool_]]:
-    """Transitions of a triangle robot under random torques, and whether each begins an episode."""
+def logged(scenario: str, steps: int = 2000, limit: float = 1.0) -> tuple[Log, npt.NDArray[np.bool_]]:
+    """Transitions of a triangle robot under random torques, and whether each begins an episode.
+
+    :param limit: what the robot makes of a larger torque; logged is what it was told
+    """
     env = TriangleVecEnv(1, scenario=scenario, seed=0)
     random = np.random.default_rng(0)
     rows, starts = [], []
@@ -51,7 +54,7 @@ def logged(scenario: str, steps: int = 2000) -> tuple[Log, npt.NDArray[np.bool_]
     for _ in range(steps):
         torques = random.uniform(-1, 1, 3).astype(np.float32)
         starts.append(done)
-        following, _, dones, infos = env.step(torques[None])
+        following, _, dones, infos = env.step(torques[None].clip(-limit, limit))
         done = bool(dones[0])
         rows.append((state, torques, infos[0]["terminal_observation"] if done else following[0]))
         state = following[0]

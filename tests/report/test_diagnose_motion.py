@@ -58,6 +58,23 @@ def test_every_format_and_layout_says_the_same(rusty_log: Path, tmp_path: Path) 
     assert [one.scale for one in by_rows.actuators] == pytest.approx(list(RELATIVE_SCALE), rel=0.02)
 
 
+def test_commands_that_were_logged_before_they_were_clipped(tmp_path: Path, ambidex: Ambidex) -> None:
+    made, _ = logged("triangle-rust", limit=0.3)
+    path = tmp_path / "told.npz"
+    np.savez(path, **vars(made))
+    told, clipped = (diagnose_transitions(path, symmetry="triangle", clip=c) for c in (None, (-0.3, 0.3)))
+    assert [one.scale for one in clipped.actuators] == pytest.approx(list(RELATIVE_SCALE), rel=0.02)
+    assert [one.scale for one in told.actuators] != pytest.approx(list(RELATIVE_SCALE), rel=0.02)
+    given = ("diagnose", "--transitions", str(path), "--symmetry", "triangle", "--clip")
+    assert ambidex(*given, "-0.3", "0.3")[1] == in_words(clipped) + "\n"
+    status, _, complaint = ambidex(*given, "1", "-1")
+    assert status == 2
+    assert "1 is not below -1" in complaint
+    status, _, complaint = ambidex("diagnose", str(tmp_path), "--clip", "-1", "1")
+    assert status == 2
+    assert "--clip is for --transitions" in complaint
+
+
 def test_the_weight_of_a_logged_robot() -> None:
     """The weight turns limb 0 by 0.3, so it needs -0.3 to rest where the others need nothing."""
     made, _ = logged("triangle-weight")

@@ -78,6 +78,17 @@ def test_what_the_symmetry_was_worth() -> None:
     assert "made no difference" in " ".join(in_words(replace(found, plain_return=40.3)).split())
 
 
+def test_how_the_fit_of_the_training_moved() -> None:
+    found = known_diagnosis()
+
+    def said(first: float) -> str:
+        behaviours = tuple(replace(one, moved=Movement(first, 0.55, 500)) for one in found.behaviours)
+        return flowing(in_words(replace(found, behaviours=behaviours)))
+
+    assert "own fit went from 1.00 to 0.55, most of it by step 500." in said(1.0)
+    assert "own fit had 0.55 from its first step on." in said(0.5501)
+
+
 def moved(scenario: str, *, steps: int = 2000, offsets: bool = False) -> MotionDiagnosis:
     return diagnose_motion("triangle", load("triangle"), logged(scenario, steps)[0], offsets=offsets)
 

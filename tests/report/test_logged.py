@@ -50,6 +50,16 @@ def test_files_that_hold_no_observations(tmp_path: Path) -> None:
         read_observations(tmp_path / "flat.npz")
 
 
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "visited.npz"
+    np.savez_compressed(path, observations=np.random.default_rng(0).normal(size=(50, 4)))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match="'observations' is damaged"):
+        read_observations(path)
+
+
 @pytest.mark.parametrize("read", [read_observations, lambda path: triangle_log(path)])
 def test_no_pickle_and_no_other_file_is_read(tmp_path: Path, read: Callable[[Path], object]) -> None:
     pickled = np.array([{"code": "runs"}], dtype=object)

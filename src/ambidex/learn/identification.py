@@ -28,7 +28,7 @@ from ambidex.learn.response import BLOCKS, intercepts, responses, robust_moments
 from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
 from ambidex.learn.views import OrbitViews, Transitions, orbit_views
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
+from ambidex.symmetry.maps import BoolArray, FloatArray
 
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
 LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
@@ -138,8 +138,8 @@ def identification(
         members = orbit.members
         label[members] = members[0]
         problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
-        if reason := _too_few(orbit, transitions) or _no_experiment(orbit, problems[0]):
-            for member in members:
+        if missing := _missing(orbit, problems[0], transitions):
+            for member, reason in zip(members, missing, strict=True):
                 reasons[member] = reason
             continue
         gains, _ = responses(orbit, problems)
@@ -190,12 +190,21 @@ def identification(
     )
 
 
-def _too_few(orbit: OrbitViews, transitions: float) -> str:
-    """Why the actuators of an orbit have too little data, or an empty text."""
+def _missing(orbit: OrbitViews, sums: FloatArray, transitions: float) -> list[str]:
+    """What the data of an orbit lack, a reason for each of its actuators; none if they can tell."""
     needed = max(LEAST_PER_FEATURE * len(orbit.terms), 2 * orbit.row_size)
-    if transitions >= needed:
-        return ""
-    return f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
+    if transitions < needed:
+        few = f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
+        return [few] * len(orbit.members)
+    if not sums[:, -1, -1].any():
+        still = "the speed of its joint never changes; are the next observations those after the step?"
+        return [still] * len(orbit.members)
+    experiments = _has_experiments(orbit, sums)
+    if experiments.all():
+        return []
+    own = "commands that follow from the state alone tell nothing; a little noise on them would"
+    other = "the commands of a counterpart follow from the state alone; a little noise on them would tell"
+    return [other if has_own else own for has_own in experiments]
 
 
 def _wrong_answer(shares: FloatArray) -> str:
@@ -207,17 +216,13 @@ def _wrong_answer(shares: FloatArray) -> str:
     return "its joint hardly answers its command"
 
 
-def _no_experiment(orbit: OrbitViews, sums: FloatArray) -> str:
-    """Why the commands of an orbit tell nothing, or an empty text."""
+def _has_experiments(orbit: OrbitViews, sums: FloatArray) -> BoolArray:
+    """Of which members of an orbit the commands are more than what follows from the state."""
     command = sums.shape[-1] - len(orbit.terms) - 1  # the column of the command itself
     novel = without_controls(orbit, sums)[:, 0, 0]
-    for member, novelty in zip(orbit.members, novel, strict=True):
-        whole = sum(
-            sums[at, command, command] for at, view in enumerate(orbit.views) if view.member == member
-        )
-        if novelty <= LEAST_NOVELTY * whole:
-            return "commands that follow from the state alone tell nothing; a little noise on them would"
-    return ""
+    whole = np.array([sums[views, command, command].sum() for views in orbit.views_of_members])
+    known: BoolArray = novel > LEAST_NOVELTY * whole
+    return known
 
 
 def _checked(

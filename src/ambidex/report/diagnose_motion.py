@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ambidex.learn.identification import identify
@@ -23,20 +23,27 @@ class MotionDiagnosis(Diagnosis):
     offsets: bool
 
 
-def diagnose_transitions(path: Path, *, symmetry: str, offsets: bool = False) -> MotionDiagnosis:
+def diagnose_transitions(
+    path: Path, *, symmetry: str, offsets: bool = False, clip: tuple[float, float] | None = None
+) -> MotionDiagnosis:
     """Diagnose a robot from a file of transitions (s, a, s').
 
     :param path: see `read_transitions`
     :param symmetry: a description's file or catalog name
     :param offsets: whether actuators may have offsets. Contacts that the regression does not describe show
         up as offsets: leave them out for robots that walk
+    :param clip: the range to which the robot clips the logged commands, if they were logged before that
     """
+    if clip is not None and not clip[0] < clip[1]:
+        raise ValueError(f"the commands are clipped to a range, but {clip[0]:g} is not below {clip[1]:g}")
     group = load(symmetry)
     if isinstance(group.observation_size, dict):
         raise ValueError(
             f"{symmetry} describes Dict observations; join them into one vector, there and in the log"
         )
     log = read_transitions(path, observation_size=group.observation_size, action_size=group.action_size)
+    if clip is not None:
+        log = replace(log, actions=log.actions.clip(*clip))
     robot = group.layout.robot if group.layout else ""
     return diagnose_motion(robot or Path(symmetry).stem, group, log, offsets=offsets)
 

@@ -50,7 +50,7 @@ def _actuators(diagnosis: Diagnosis, fault: Callable[[Actuator], str]) -> list[l
     sound = [one for one in diagnosis.actuators if not one.is_off and one.scale_known]
     unknown = [one for one in diagnosis.actuators if not one.is_off and not one.scale_known]
     faults.sort(key=lambda one: -max(one.scale, 1 / one.scale))
-    nothing = "No actuator differs from its counterparts beyond chance."
+    nothing = "No actuator differs from its counterparts by 5 % or more, beyond chance."
     alike = ", ".join(f"{_name(one)} ({_scale(one)})" for one in sound)
     return [
         [fault(one) for one in faults] or ([nothing] if sound else []),
@@ -106,10 +106,8 @@ def _policy_fault(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
         text += f" It is at the end of its range in {behaviour.saturated:.0%} of the states."
     if behaviour.moved is not None and one.scale_is_off:
         first, last = number(behaviour.moved.first, 2), number(behaviour.moved.last, 2)
-        text += (
-            f" The training's own fit went from {first} to {last}, most of it by step "
-            f"{steps(behaviour.moved.settled)}."
-        )
+        went = f"went from {first} to {last}, most of it by step {steps(behaviour.moved.settled)}"
+        text += f" The training's own fit {went if first != last else f'had {last} from its first step on'}."
     return text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,8 @@ def _read_npz(path: Path) -> Arrays:
                     arrays[name] = stored[name]
                 except ValueError as error:
                     raise ValueError(f"{path}: {name!r} is not an array of numbers: {error}") from None
+                except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+                    raise ValueError(f"{path}: {name!r} is damaged: {error}") from None
     return arrays
 
 
