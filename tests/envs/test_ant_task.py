@@ -265,7 +265,16 @@ def test_an_evaluation_environment_is_told_how_worn_the_robot_is():
     assert env.training_steps == 50
 
 
-def test_wear_does_not_change_the_action_space():
+def test_a_motor_that_is_worn_from_the_start_keeps_its_action_range_and_loses_torque():
+    multipliers = (1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0)
+    env = make(ActionMultipliers(multipliers=multipliers), Wear(actuators=(3,), schedule=((0, 0.6),)))
+    assert env.action_space.high == pytest.approx([1, 1, 1, 2, 1, 1, 1, 1])
+    env.reset()
+    env.step(env.action_space.high)
+    assert env.simulator.torques == pytest.approx([250.0] * 3 + [150.0] + [250.0] * 4)
+
+
+def test_a_later_change_does_not_change_the_action_space():
     env = make(SuddenChange(step=1, change=ActionMultipliers(multipliers=(0.5,) * 8)))
     assert env.action_space.high.tolist() == [1.0] * 8
 

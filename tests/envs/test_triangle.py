@@ -170,6 +170,17 @@ def test_wear_and_sudden_change_follow_the_training_steps() -> None:
     assert evaluated.true_action_maps()["d"][0][1] == pytest.approx(2)
 
 
+def test_a_limb_that_is_worn_from_the_start_keeps_its_action_range() -> None:
+    scenario = Scenario(
+        name="mine",
+        env="ambidex/Triangle-v0",
+        symmetry="triangle",
+        description="limb 1 is worn",
+        perturbations=(Wear(actuators=(1,), schedule=((0, 0.6),)),),
+    )
+    assert TriangleEnv(scenario=scenario).action_space.high.tolist() == [1.0, 1.0, 1.0]
+
+
 def test_wrong_use_is_named() -> None:
     env = TriangleEnv()
     with pytest.raises(gymnasium.error.ResetNeeded):

@@ -31,6 +31,7 @@ class Conditions:
     :param saturation: the largest command that the motors follow, whatever the ranges
     :param foot_masses: in kg, None where it is the model's own
     :param tilt: degrees, and the goal toward which gravity pulls; None on flat ground
+    :param worn: the part of each gain that is wear; the action's range does not make up for it
     """
 
     gains: FloatArray
@@ -38,6 +39,7 @@ class Conditions:
     saturation: float = math.inf
     foot_masses: list[float | None] = field(default_factory=lambda: [None] * 4)
     tilt: tuple[float, int] | None = None
+    worn: float | FloatArray = 1.0
 
     @classmethod
     def ideal(cls, actuators: int) -> Conditions:
@@ -45,8 +47,8 @@ class Conditions:
 
     @property
     def action_limits(self) -> FloatArray:
-        """The largest action of each actuator, so that after its gain it fills its range."""
-        return self.ranges / self.gains
+        """The largest action of each actuator, so that after its gain, but for wear, it fills its range."""
+        return self.worn * self.ranges / self.gains
 
     @property
     def command_limits(self) -> FloatArray:
@@ -212,8 +214,10 @@ class Wear(Perturbation):
     def apply(self, conditions: Conditions, step: int) -> None:
         _check_actuators("wear", self.actuators, conditions)
         steps, gains = zip(*self.schedule, strict=True)
-        conditions.gains = conditions.gains.copy()
-        conditions.gains[list(self.actuators)] *= np.interp(step, steps, gains)
+        worn = np.ones_like(conditions.gains)
+        worn[list(self.actuators)] = np.interp(step, steps, gains)
+        conditions.gains = conditions.gains * worn
+        conditions.worn = conditions.worn * worn
 
     def next_change(self, step: int) -> float:
         first, last = self.schedule[0][0], self.schedule[-1][0]
