@@ -55,11 +55,9 @@ def lint(
 
     environment = None
     if env is not None:
-        import gymnasium
+        from ambidex.envs.making import make
 
-        import ambidex.envs  # noqa: F401
-
-        environment = gymnasium.make(env)
+        environment = make(env)
     findings = lint_file(description, environment)
     if as_json:
         import json
@@ -147,16 +145,11 @@ def verify(
 
     Example: ambidex verify ant --env ambidex/Ant-v0 --figure ant.png
     """
-    import gymnasium
-
-    import ambidex.envs  # noqa: F401
     from ambidex.check import verify as hold_against
     from ambidex.check.words import in_words
+    from ambidex.envs.making import make
 
-    try:
-        environment = gymnasium.make(env) if scenario is None else gymnasium.make(env, scenario=scenario)
-    except gymnasium.error.Error as error:
-        raise ValueError(f"--env {env}: {error}") from None
+    environment = make(env) if scenario is None else make(env, scenario=scenario)
     found = hold_against(description, environment, states=states, seed=seed, progress=True)
     environment.close()
     print(json.dumps(found.as_dict(), indent=2) if as_json else in_words(found, every_element=every_element))

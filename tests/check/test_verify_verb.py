@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from ambidex.check import verify
 from ambidex.check.figure import COLOURS, draw
-from ambidex.cli import app
+from ambidex.cli import app, main
 
 
 def run(*arguments: str) -> tuple[int, str]:
@@ -58,9 +58,28 @@ generators: {d: r120}
     assert "limb_2.shoulder.position" in output
 
 
-def test_wrong_use_is_refused() -> None:
-    with pytest.raises(ValueError, match="--env No-Such-v0"):
-        CliRunner().invoke(app, ["verify", "ant", "--env", "No-Such-v0"], catch_exceptions=False)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["verify", "ant", "--env", "No-Such-v0"], "environment 'No-Such-v0': Environment `No-Such`"),
+        (["lint", "ant", "--env", "No-Such-v0"], "environment 'No-Such-v0': Environment `No-Such`"),
+        (["verify", "ant", "--env", "nowhere:Robot-v0"], "No module named 'nowhere'"),
+        (["verify", "cartpole-v1", "--env", "CartPole-v1", "--scenario", "A1.1"], "takes no scenario"),
+    ],
+)
+def test_an_environment_that_cannot_be_made_is_one_line_and_status_2(
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("sys.argv", ["ambidex", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.strip().splitlines()) == 1
 
 
 def test_the_figure_has_a_square_for_each_element_and_transform() -> None:

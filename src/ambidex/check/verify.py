@@ -21,6 +21,7 @@ from ambidex.check.simulators import ISOMETRIES, ObservedState, simulator_of
 from ambidex.check.statistical import LIMITS, verify_statistically
 from ambidex.check.transform_check import Names, TransformCheck
 from ambidex.check.verdicts import Cause, TransformResult, Verification
+from ambidex.envs.making import make
 from ambidex.symmetry import Symmetry, SymmetryGroup, load
 from ambidex.symmetry.isometry import name_of, named
 from ambidex.symmetry.maps import FloatArray
@@ -56,7 +57,7 @@ def verify(
     """
     group = load(group) if isinstance(group, str) else group
     _check_numbers(states, horizons)
-    made = _make(env) if isinstance(env, str) else env
+    made = make(env) if isinstance(env, str) else env
     try:
         _check_sizes(group, made)
         simulator = simulator_of(made)
@@ -198,15 +199,6 @@ def names_of(group: SymmetryGroup) -> Names:
 
 def environment_name(env: gymnasium.Env[Any, Any]) -> str:
     return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-
-
-def _make(env_id: str) -> gymnasium.Env[Any, Any]:
-    import ambidex.envs  # noqa: F401
-
-    try:
-        return gymnasium.make(env_id)
-    except gymnasium.error.Error as error:
-        raise ValueError(f"environment {env_id!r}: {error}") from None
 
 
 def _check_sizes(group: SymmetryGroup, env: gymnasium.Env[Any, Any]) -> None:

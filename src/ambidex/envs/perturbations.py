@@ -103,7 +103,7 @@ def parse(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     kind = value.get("kind")
-    if kind not in Perturbation.kinds:
+    if not isinstance(kind, str) or kind not in Perturbation.kinds:
         raise ValueError(
             f"no perturbation of kind {kind!r}; there are {', '.join(sorted(Perturbation.kinds))}"
         )

@@ -68,18 +68,39 @@ def read(text: str, source: str) -> dict[str, Scenario]:
     :param source: what errors call the text, such as the file's name
     """
     try:
-        # The C loader keeps `ambidex scenarios` quick; the two read the same.
-        entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        entries = yaml.load(text, _Loader)
     except yaml.YAMLError as error:
         raise ValueError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise ValueError(f"{source}, {error}") from None
     if not isinstance(entries, dict) or not all(isinstance(fields, dict) for fields in entries.values()):
         raise ValueError(f"{source}: a scenario file maps each scenario's name to its fields")
     return {str(name): _scenario(str(name), fields, source) for name, fields in entries.items()}
 
 
+# The C loader keeps `ambidex scenarios` quick; the two read the same.
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which no mapping has a key twice."""
+
+
+def _mapping_without_duplicates(loader: _Loader, node: yaml.MappingNode) -> Any:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in seen:
+                raise ValueError(f"line {key.start_mark.line + 1}: the key {key.value!r} is given twice")
+            seen.add(key.value)
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
+
+
 def _scenario(name: str, fields: dict[str, Any], source: str) -> Scenario:
+    if "name" in fields:
+        raise ValueError(f"{source}: scenario {name!r} has its name already; remove the field 'name'")
     try:
-        return Scenario(name=name, **fields)
+        return Scenario.model_validate({"name": name, **fields})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
