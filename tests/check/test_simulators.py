@@ -184,3 +184,23 @@ def test_wrappers_of_observations_are_seen_through() -> None:
     found = verify(mirror([-1, -1], [-1]), double)["mirror"]
     assert found.verdict == "holds"
     assert found.of("observation", 0).placed == 0
+
+
+def test_stacked_observations_are_refused_and_the_error_says_what_to_verify() -> None:
+    stacked = gymnasium.wrappers.FlattenObservation(
+        gymnasium.wrappers.FrameStackObservation(SettableCart(), 3)
+    )
+    group = SymmetryGroup(
+        [
+            Symmetry(
+                "mirror",
+                obs_indices=range(6),
+                obs_multipliers=[-1] * 6,
+                act_indices=[0],
+                act_multipliers=[-1],
+                isometry=named("yz"),
+            )
+        ]
+    )
+    with pytest.raises(ValueError, match=r"gives 2 observations, a step gives 6: .*inside FrameStack"):
+        verify(group, stacked)

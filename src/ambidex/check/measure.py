@@ -86,7 +86,18 @@ class Bench:
             found.append(self.simulator.get_state())
             if len(found) % EPISODE_STATES == 0:
                 observation, _ = self.env.reset()
+        self._check_size(found[0], observation)
         return found
+
+    def _check_size(self, state: Any, observation: Any) -> None:
+        """A wrapper that stacks observations stacks those of steps only, not that of a state that is set."""
+        placed, stepped = len(self._placed(state, IDENTITY)), len(flat(observation))
+        if placed != stepped:
+            raise ValueError(
+                f"a state that is set gives {placed} observations, a step gives {stepped}: a wrapper "
+                "remembers. Verify the environment inside FrameStackObservation (or whatever remembers), "
+                "with a description without history"
+            )
 
     def place(self, isometry: FloatArray, states: int | None = None) -> FloatArray:
         """The observations in the images of the states."""
