@@ -42,7 +42,27 @@ def test_every_wrong_observation_entry_is_seen_and_repaired(
         found = scores(wrong(states) - images, spread)
         assert set(np.flatnonzero(found > 2 * PLACED_THRESHOLD)) == changed_elements(true, wrong)
         part = Part("observation", slice(0, true.size), wrong)
-        assert better_readings(part, states, images, spread).map == true
+        assert better_readings(part, states, images, spread).part.map == true
+
+
+def test_a_better_reading_that_is_taken_is_dropped_and_the_others_stay() -> None:
+    """Elements 2 and 3 both are what the image has of element 0; the sign of element 1 is wrong besides."""
+    states = np.random.default_rng(0).normal(size=(50, 4))
+    images = states[:, [0, 1, 0, 0]] * [1, -1, 1, 1]
+    part = Part("observation", slice(0, 4), IndexMap([0, 1, 3, 2], [1, 1, 1, 1]))
+    found = better_readings(part, states, images, np.ones(4))
+    assert found.part.map == IndexMap([0, 1, 3, 2], [1, -1, 1, 1])
+    assert found.is_taken.tolist() == [False, False, True, True]
+
+
+def test_of_two_elements_that_want_the_same_the_better_fit_has_it() -> None:
+    states = np.random.default_rng(0).normal(size=(50, 3))
+    images = states[:, [1, 0, 1]]
+    images[:, 2] += 0.1 * states[:, 2]
+    part = Part("observation", slice(0, 3), IndexMap([0, 1, 2], [1, 1, 1]))
+    found = better_readings(part, states, images, np.ones(3))
+    assert found.part.map == IndexMap([1, 0, 2], [1, 1, 1])
+    assert found.is_taken.tolist() == [False, False, True]
 
 
 def test_single_changes_are_all_flips_and_swaps() -> None:

@@ -11,7 +11,7 @@ import pytest
 import ambidex.envs  # noqa: F401
 from ambidex.check import verify
 from ambidex.check.words import in_words
-from ambidex.symmetry import Symmetry, SymmetryGroup, load
+from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup, load
 from ambidex.symmetry.isometry import named
 from tests.check.mutations import flipped, swapped, with_action, with_observation
 from tests.symmetry.tables import ant
@@ -67,6 +67,23 @@ def test_two_wrong_entries_on_different_sides_are_both_found() -> None:
         "swap the indices of observation 3 and 4 in yz",
         "flip the multiplier of action 5 in yz",
     }
+
+
+def test_a_thing_observed_twice_hides_no_wrong_sign() -> None:
+    """Two further elements should be knees that mirror, but both are the speed of the same one."""
+    env: gymnasium.Env = gymnasium.make("ambidex/AntMujoco-v0")
+    wide = gymnasium.spaces.Box(-np.inf, np.inf, (30,), np.float32)
+    twice = gymnasium.wrappers.TransformObservation(env, lambda seen: np.append(seen, seen[[11, 11]]), wide)
+    table = flipped(GROUP["xz"].observation_map, 9)
+    indices, signs = [*table.indices, 29, 28], [*table.multipliers, 1, 1]
+    wrong = with_observation(GROUP["xz"], IndexMap(indices, signs))
+    result = verify(SymmetryGroup([wrong]), twice, **QUICK)["xz"]
+    assert result.verdict == "broken"
+    repair, taken = result.causes
+    assert repair.fix == "flip the multiplier of observation 9 in xz"
+    assert taken.elements == (28, 29)
+    assert "Another element comes far nearer" in taken.message
+    assert result.of("observation", 28).verdict == "broken"
 
 
 @pytest.mark.parametrize("scenario", ["A4.1", "A2.1", "A3.1"])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ambidex.check.scores import PLACED_THRESHOLD, Part, scores
 from ambidex.symmetry import ChoiceMap, IndexMap, LinearMap
-from ambidex.symmetry.maps import FloatArray
+from ambidex.symmetry.maps import BoolArray, FloatArray
 
 SUBSTANTIAL = 0.65
 """What a repair leaves of the score.
@@ -25,7 +26,17 @@ MOST_CHANGES = 8
 SCREENED = 5  # candidates that pass a first look
 
 
-def better_readings(part: Part, before: FloatArray, after: FloatArray, spread: FloatArray) -> Part:
+class Readings(NamedTuple):
+    """An observation table with its better entries.
+
+    :param is_taken: which elements another one explains far better, but another entry reads that one
+    """
+
+    part: Part
+    is_taken: BoolArray
+
+
+def better_readings(part: Part, before: FloatArray, after: FloatArray, spread: FloatArray) -> Readings:
     """The observation table with each entry replaced that another entry explains far better.
 
     Every element is held against every other, with either sign, on observations of states (``before``) and of
@@ -33,11 +44,12 @@ def better_readings(part: Part, before: FloatArray, after: FloatArray, spread: F
     """
     given = part.map
     if not isinstance(given, IndexMap):
-        return part
+        return Readings(part, np.zeros(given.size, np.bool_))
     x, y = before[:, part.elements], after[:, part.elements]
     own = scores(given(x) - y, spread[part.elements])
     indices, multipliers = given.indices.copy(), given.multipliers.copy()
-    for element in np.flatnonzero(own > PLACED_THRESHOLD):
+    proposed: dict[int, float] = {}  # how well the better entry of an element fits
+    for element in np.flatnonzero(own > PLACED_THRESHOLD).tolist():
         own_spread = np.full(given.size, spread[part.elements][element])
         by_sign = [scores(sign * x - y[:, [element]], own_spread) for sign in (1.0, -1.0)]
         fits = np.stack(by_sign)
@@ -46,9 +58,15 @@ def better_readings(part: Part, before: FloatArray, after: FloatArray, spread: F
         row, source = np.unravel_index(np.argmin(fits), fits.shape)
         if fits[row, source] < SUBSTANTIAL * own[element]:
             indices[element], multipliers[element] = source, (1.0, -1.0)[row]
-    if sorted(indices) != list(range(given.size)):
-        return part
-    return replace(part, map=IndexMap(indices, multipliers))
+            proposed[element] = float(fits[row, source])
+    is_taken = np.zeros(given.size, np.bool_)
+    # Each element is read once. The entries as given are; so, taken back one by one, the others come to be.
+    while clashing := [e for e in proposed if np.count_nonzero(indices == indices[e]) > 1]:
+        worst = max(clashing, key=lambda element: proposed[element])
+        del proposed[worst]
+        indices[worst], multipliers[worst] = given.indices[worst], given.multipliers[worst]
+        is_taken[worst] = True
+    return Readings(replace(part, map=IndexMap(indices, multipliers)), is_taken)
 
 
 def single_changes(given: LinearMap) -> Iterator[LinearMap]:

@@ -24,7 +24,7 @@ from ambidex.check.scores import (
 from ambidex.check.verdicts import Cause, ElementResult, TransformResult, Verdict, worst_of
 from ambidex.symmetry import IndexMap, LinearMap, Symmetry
 from ambidex.symmetry.isometry import name_of
-from ambidex.symmetry.maps import FloatArray
+from ambidex.symmetry.maps import BoolArray, FloatArray
 from ambidex.symmetry.repair import Repair
 
 SCREENING_STATES = 12
@@ -65,13 +65,14 @@ class TransformCheck:
         placed = scores(apply(self.given, self.base.placed) - image.placed, self.spread)
         # An observation of the past (a contact of the last step, say) may be lost when a state is set.
         is_lost = np.isclose(self.base.placed.std(axis=0), 0) & (self.spread > 0)
-        parts = [better_readings(part, self.base.placed, image.placed, self.spread) for part in self.given]
+        parts, is_taken = _better(self.given, self.base.placed, image.placed, self.spread)
 
         action_map, final = self._better_actions(parts, ~is_lost, image)
-        parts = [
-            better_readings(part, self.base.observations[:, 0], final.observations[:, 0], lost_spread)
-            for part, lost_spread in ((part, np.where(is_lost, self.spread, np.nan)) for part in parts)
-        ]
+        lost_spread = np.where(is_lost, self.spread, np.nan)
+        parts, is_taken_after = _better(
+            parts, self.base.observations[:, 0], final.observations[:, 0], lost_spread
+        )
+        is_taken |= is_taken_after
         step_residuals = self._added_by_step(parts, final)
         step = scores(step_residuals, self.spread)
         is_imperfect = differs(step_residuals, self.spread)
@@ -85,8 +86,12 @@ class TransformCheck:
 
         repairs = self._repairs(parts, action_map)
         causes = [_cause_of(repair) for repair in repairs]
-        if unexplained.any():
-            causes.append(_unexplained(np.flatnonzero(unexplained), names))
+        if (is_alien := unexplained & ~is_taken).any():
+            causes.append(_unexplained(np.flatnonzero(is_alien), names))
+        if is_taken.any():
+            causes.append(_taken(np.flatnonzero(is_taken), names))
+        unexplained |= is_taken
+        is_inexact &= ~is_taken
         if is_inexact.any():
             causes.append(_inexact(np.flatnonzero(is_inexact), still_placed, names))
         if (is_uneven := is_imperfect & ~is_inexact & ~unexplained).any():
@@ -209,6 +214,13 @@ class TransformCheck:
         return found
 
 
+def _better(
+    parts: Sequence[Part], before: FloatArray, after: FloatArray, spread: FloatArray
+) -> tuple[list[Part], BoolArray]:
+    found = [better_readings(part, before, after, spread) for part in parts]
+    return [one.part for one in found], np.concatenate([one.is_taken for one in found])
+
+
 def _over_horizons(
     residuals: FloatArray, spread: FloatArray, horizons: Sequence[int]
 ) -> tuple[FloatArray, FloatArray]:
@@ -240,6 +252,15 @@ def _inexact(elements: Any, placed: FloatArray, names: Names) -> Cause:
 def _unexplained(elements: Any, names: Names) -> Cause:
     listed = _listed([names.observations[i] for i in elements])
     message = f"Before any step {listed} differ from what the table says, and no other element explains them."
+    return Cause("observation", message, elements=tuple(map(int, elements)))
+
+
+def _taken(elements: Any, names: Names) -> Cause:
+    listed = _listed([names.observations[i] for i in elements])
+    message = (
+        f"Another element comes far nearer to {listed} than what the table says, but another entry reads it, "
+        "and each is read once: no table is right here. Does the environment observe one thing twice?"
+    )
     return Cause("observation", message, elements=tuple(map(int, elements)))
 
 
