@@ -36,6 +36,11 @@ class Branches:
     rewards: FloatArray
     endings: FloatArray
 
+    def first(self, states: int) -> Branches:
+        """Those of the first states."""
+        parts = (self.placed, self.observations, self.rewards, self.endings)
+        return Branches(*(part[:states] for part in parts))
+
 
 class Bench:
     """An environment, some states that it visited, and for each of them the actions to be tried there.
@@ -116,6 +121,19 @@ class Bench:
         return _stacked(
             [self._follow(state, isometry, [act(a) for a in actions[:steps]]) for state, actions in chosen]
         )
+
+    def revisit(self, states: int) -> Branches:
+        """One step from each of so many states, each of them set after a new start and other actions."""
+        found = []
+        for state, actions in list(zip(self.states, self.actions, strict=True))[:states]:
+            self.env.reset()
+            for _ in range(self._random.integers(1, LONGEST_STRIDE + 1)):
+                _, _, terminated, truncated, _ = self.env.step(self.env.action_space.sample())
+                self._advance(1)
+                if terminated or truncated:
+                    self.env.reset()
+            found.append(self._follow(state, IDENTITY, actions[:1]))
+        return _stacked(found)
 
     def _follow(self, state: Any, isometry: FloatArray, actions: Sequence[Any]) -> Branches:
         placed = self._placed(state, isometry)

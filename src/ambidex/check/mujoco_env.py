@@ -22,7 +22,8 @@ class SymmetricMujoco:
     """A Gymnasium environment on MuJoCo; the isometry moves the whole world, so the task must bear that.
 
     What the model does not hold in ``qpos`` and ``qvel`` (activations, contacts of the last step) begins
-    anew when a state is set.
+    anew when a state is set. What the environment keeps besides (a command, a clock, the last action) stays
+    as it was; `ambidex.check.memory` finds it.
     """
 
     def __init__(self, env: Any) -> None:

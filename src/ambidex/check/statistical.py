@@ -13,9 +13,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ambidex.check.element_names import Names
 from ambidex.check.measure import Advance, flat
 from ambidex.check.scores import observation_parts
-from ambidex.check.transform_check import Names
 from ambidex.check.verdicts import Cause, ElementResult, TransformResult, Verdict
 from ambidex.symmetry import Symmetry, SymmetryGroup
 from ambidex.symmetry.maps import FloatArray

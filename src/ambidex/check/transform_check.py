@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ambidex.check.blame import better_readings, better_table
+from ambidex.check.element_names import Names, listed
 from ambidex.check.measure import Bench, Branches
+from ambidex.check.memory import Memory
 from ambidex.check.scores import (
     DRIFT_THRESHOLD,
     PLACED_THRESHOLD,
@@ -28,16 +30,7 @@ from ambidex.symmetry.maps import BoolArray, FloatArray
 from ambidex.symmetry.repair import Repair
 
 SCREENING_STATES = 12
-MOST_NAMED = 4
 INEXACT = 0.5
-
-
-@dataclass(frozen=True)
-class Names:
-    """What reports call the elements of the flat observation and of the action."""
-
-    observations: Sequence[str]
-    actions: Sequence[str]
 
 
 class TransformCheck:
@@ -48,39 +41,48 @@ class TransformCheck:
     :param bench: the states and actions, and the simulator that goes to the states' images
     :param base: what came of the actions in the states themselves
     :param spread: of each observation
+    :param memory: what must not be judged, for it differs where the same state is set again
     """
 
     def __init__(
-        self, symmetry: Symmetry, isometry: FloatArray, bench: Bench, base: Branches, spread: FloatArray
+        self,
+        symmetry: Symmetry,
+        isometry: FloatArray,
+        bench: Bench,
+        base: Branches,
+        spread: FloatArray,
+        memory: Memory,
     ) -> None:
         self.symmetry = symmetry
         self.isometry = isometry
         self.bench = bench
         self.base = base
-        self.spread = spread
+        self.memory = memory
+        self.placed_spread = np.where(memory.placed, np.nan, spread)
+        self.step_spread = np.where(memory.stepped, np.nan, spread)
+        # An observation of the past (a contact of the last step, say) may be lost when a state is set.
+        self.is_lost = memory.placed | (np.isclose(base.placed.std(axis=0), 0) & (spread > 0))
         self.given = observation_parts(symmetry)
 
     def run(self, horizons: Sequence[int], names: Names) -> TransformResult:
         image = self.bench.branch(self.isometry, self.symmetry.action)
-        placed = scores(apply(self.given, self.base.placed) - image.placed, self.spread)
-        # An observation of the past (a contact of the last step, say) may be lost when a state is set.
-        is_lost = np.isclose(self.base.placed.std(axis=0), 0) & (self.spread > 0)
-        parts, is_taken = _better(self.given, self.base.placed, image.placed, self.spread)
+        placed = scores(apply(self.given, self.base.placed) - image.placed, self.placed_spread)
+        parts, is_taken = _better(self.given, self.base.placed, image.placed, self.placed_spread)
 
-        action_map, final = self._better_actions(parts, ~is_lost, image)
-        lost_spread = np.where(is_lost, self.spread, np.nan)
+        action_map, final = self._better_actions(parts, image)
+        lost_spread = np.where(self.is_lost, self.step_spread, np.nan)
         parts, is_taken_after = _better(
             parts, self.base.observations[:, 0], final.observations[:, 0], lost_spread
         )
         is_taken |= is_taken_after
         step_residuals = self._added_by_step(parts, final)
-        step = scores(step_residuals, self.spread)
-        is_imperfect = differs(step_residuals, self.spread)
+        step = scores(step_residuals, self.step_spread)
+        is_imperfect = differs(step_residuals, self.step_spread)
         is_drifting = np.zeros_like(is_imperfect)
         drift = self._drift(parts, final, max(horizons))
         if not is_imperfect.any():
             is_drifting = drift > DRIFT_THRESHOLD
-        still_placed = scores(apply(parts, self.base.placed) - final.placed, self.spread)
+        still_placed = scores(apply(parts, self.base.placed) - final.placed, self.placed_spread)
         unexplained = still_placed > np.concatenate([_largest_inexactness(part) for part in parts])
         is_inexact = (still_placed > PLACED_THRESHOLD) & ~unexplained
 
@@ -114,10 +116,9 @@ class TransformCheck:
             self.symmetry.name, name_of(self.isometry), verdict, tuple(causes), (*elements, *outcome)
         )
 
-    def _better_actions(self, parts: list[Part], counts: Any, image: Branches) -> tuple[LinearMap, Branches]:
+    def _better_actions(self, parts: list[Part], image: Branches) -> tuple[LinearMap, Branches]:
         """The action table that explains the steps, and the branches that it gives."""
-        given = self.symmetry.action_map
-        spread = np.where(counts, self.spread, np.nan)
+        given, spread = self.symmetry.action_map, np.where(self.is_lost, np.nan, self.step_spread)
         if not differs(self._added_by_step(parts, image), spread).any():
             return given, image
 
@@ -136,13 +137,14 @@ class TransformCheck:
         """The residuals after one step, without those from before it, which are not the step's."""
         count = len(image.placed)
         before = apply(parts, self.base.placed[:count]) - image.placed
+        before[:, self.memory.placed] = 0
         return apply(parts, self.base.observations[:count, 0]) - image.observations[:, 0] - before
 
     def _drift(self, parts: list[Part], image: Branches, horizon: int) -> FloatArray:
         """The median residual after so many steps, over the spread."""
         last = horizon - 1
         residuals = apply(parts, self.base.observations[:, last]) - image.observations[:, last]
-        return median_and_worst(residuals, self.spread)[0]
+        return median_and_worst(residuals, self.step_spread)[0]
 
     def _repairs(self, parts: list[Part], action_map: LinearMap) -> list[Repair]:
         pairs = [(given.side, given.map, part.map) for given, part in zip(self.given, parts, strict=True)]
@@ -161,14 +163,16 @@ class TransformCheck:
         names: Names,
     ) -> list[ElementResult]:
         residuals = apply(self.given, self.base.observations) - image.observations
-        medians, worsts = _over_horizons(residuals, self.spread, horizons)
+        medians, worsts = _over_horizons(residuals, self.step_spread, horizons)
+        step = scores(residuals[:, 0], self.step_spread)
+        is_untested = np.isnan(self.placed_spread) & np.isnan(self.step_spread)
         found = []
         for part in self.given:
             for number, element in enumerate(range(part.elements.start, part.elements.stop)):
                 verdict: Verdict = "holds"
                 if (part.side, number) in wrong or unexplained[element]:
                     verdict = "broken"
-                elif np.isnan(self.spread[element]):
+                elif is_untested[element]:
                     verdict = "untested"
                 elif is_imperfect[element]:
                     verdict = "imperfect"
@@ -179,14 +183,15 @@ class TransformCheck:
                         names.observations[element],
                         verdict,
                         float(placed[element]),
-                        float(scores(residuals[:, 0], self.spread)[element]),
+                        float(step[element]),
                         tuple(medians[:, element].tolist()),
                         tuple(worsts[:, element].tolist()),
                     )
                 )
+        seen: Verdict = "untested" if self.memory.of_steps.any() else "holds"
         for number, name in enumerate(names.actions):
             found.append(
-                ElementResult("action", number, name, "broken" if ("action", number) in wrong else "holds")
+                ElementResult("action", number, name, "broken" if ("action", number) in wrong else seen)
             )
         return found
 
@@ -199,12 +204,13 @@ class TransformCheck:
             medians, worsts = _over_horizons((expected - came)[..., None], spread, horizons)
             steps = slice(0, 1) if side == "reward" else slice(None)
             score = float(scores((expected - repaired)[:, steps].reshape(-1, 1), spread)[0])
+            verdict: Verdict = "imperfect" if score > STEP_THRESHOLD else "holds"
             found.append(
                 ElementResult(
                     side,
                     0,
                     side,
-                    "imperfect" if score > STEP_THRESHOLD else "holds",
+                    "untested" if getattr(self.memory, side) else verdict,
                     None,
                     score,
                     tuple(medians[:, 0].tolist()),
@@ -240,9 +246,9 @@ def _largest_inexactness(part: Part) -> FloatArray:
 
 
 def _inexact(elements: Any, placed: FloatArray, names: Names) -> Cause:
-    listed = _listed([names.observations[i] for i in elements])
+    named = listed([names.observations[i] for i in elements])
     message = (
-        f"Before any step {listed} differ{'' if len(elements) > 1 else 's'} by up to "
+        f"Before any step {named} differ{'' if len(elements) > 1 else 's'} by up to "
         f"{np.max(placed[elements]):.2f} of the spread from what the table says, and no other element comes "
         "nearer: the table is the best there is, but inexact (as Euler angles of a tilted body are)."
     )
@@ -250,15 +256,15 @@ def _inexact(elements: Any, placed: FloatArray, names: Names) -> Cause:
 
 
 def _unexplained(elements: Any, names: Names) -> Cause:
-    listed = _listed([names.observations[i] for i in elements])
-    message = f"Before any step {listed} differ from what the table says, and no other element explains them."
+    named = listed([names.observations[i] for i in elements])
+    message = f"Before any step {named} differ from what the table says, and no other element explains them."
     return Cause("observation", message, elements=tuple(map(int, elements)))
 
 
 def _taken(elements: Any, names: Names) -> Cause:
-    listed = _listed([names.observations[i] for i in elements])
+    named = listed([names.observations[i] for i in elements])
     message = (
-        f"Another element comes far nearer to {listed} than what the table says, but another entry reads it, "
+        f"Another element comes far nearer to {named} than what the table says, but another entry reads it, "
         "and each is read once: no table is right here. Does the environment observe one thing twice?"
     )
     return Cause("observation", message, elements=tuple(map(int, elements)))
@@ -266,9 +272,9 @@ def _taken(elements: Any, names: Names) -> Cause:
 
 def _drifting(is_drifting: Any, drift: FloatArray, steps: int, names: Names) -> Cause:
     order = _strongest_first(is_drifting, drift)
-    listed = _listed([names.observations[i] for i in order])
+    named = listed([names.observations[i] for i in order])
     message = (
-        f"The tables are not to blame: one step shows nothing, but after {steps} steps {listed} "
+        f"The tables are not to blame: one step shows nothing, but after {steps} steps {named} "
         f"differ{'' if len(order) > 1 else 's'} by up to {np.nanmax(drift):.2f} of the spread in most "
         "states. The robot, or the ground under it, is not symmetric."
     )
@@ -281,9 +287,9 @@ def _strongest_first(chosen: Any, values: FloatArray) -> list[int]:
 
 def _imperfect(is_imperfect: Any, step: FloatArray, names: Names) -> Cause:
     order = _strongest_first(is_imperfect, step)
-    listed = _listed([names.observations[i] for i in order])
+    named = listed([names.observations[i] for i in order])
     message = (
-        f"The tables are not to blame: after one step {listed} differ{'' if len(order) > 1 else 's'} by up "
+        f"The tables are not to blame: after one step {named} differ{'' if len(order) > 1 else 's'} by up "
         f"to {np.nanmax(step):.2f} of the spread, and no other sign or index improves on that substantially. "
         "The robot itself is not symmetric."
     )
@@ -291,12 +297,5 @@ def _imperfect(is_imperfect: Any, step: FloatArray, names: Names) -> Cause:
 
 
 def _asymmetric_task(outcome: Sequence[ElementResult]) -> Cause:
-    what = _listed([f"{result.side}s" for result in outcome if result.verdict == "broken"])
+    what = listed([f"{result.side}s" for result in outcome if result.verdict == "broken"])
     return Cause("task", f"The robot moves as described, but {what} differ: the task is not symmetric.")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:MOST_NAMED])
-    if len(names) > MOST_NAMED:
-        shown.append(f"{len(names) - MOST_NAMED} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

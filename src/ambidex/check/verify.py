@@ -15,11 +15,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ambidex.check.element_names import Names
 from ambidex.check.measure import IDENTITY, Advance, Bench, Branches, Policy
+from ambidex.check.memory import Memory, memory_of
 from ambidex.check.scores import PLACED_THRESHOLD, STEP_THRESHOLD, apply, observation_parts, scores, spread_of
 from ambidex.check.simulators import ISOMETRIES, ObservedState, simulator_of
 from ambidex.check.statistical import LIMITS, verify_statistically
-from ambidex.check.transform_check import Names, TransformCheck
+from ambidex.check.transform_check import TransformCheck
 from ambidex.check.verdicts import Cause, TransformResult, Verification
 from ambidex.envs.making import make
 from ambidex.symmetry import Symmetry, SymmetryGroup, load
@@ -63,16 +65,16 @@ def verify(
         simulator = simulator_of(made)
         limits: tuple[str, ...] = ()
         steps = max(horizons)
-        with _bar(progress, (len(group) + 1) * states * steps + 6 * states) as advance:
+        with _bar(progress, (len(group) + 1) * states * steps + 10 * states) as advance:
             bench_options: dict[str, Any] = {"states": states, "steps": steps, "seed": seed, "policy": policy}
             if simulator is not None:
                 with getattr(simulator, "exact", nullcontext)():
                     bench = Bench(made, simulator, advance=advance, **bench_options)
-                    results = _verify_by_geometry(group, bench, horizons)
+                    results, limits = _verify_by_geometry(group, bench, horizons)
                 mode = "geometry"
             elif ObservedState.fits(made):
-                results = list(_verify_by_observation(group, made, horizons, advance, bench_options))
-                mode, limits = "observation", BY_OBSERVATION
+                results, limits = _verify_by_observation(group, made, horizons, advance, bench_options)
+                mode = "observation"
             else:
                 results = list(verify_statistically(group, made, names_of(group), seed=seed, advance=advance))
                 mode, limits = "statistics", LIMITS
@@ -90,8 +92,10 @@ def verify(
             made.close()
 
 
-def _verify_by_geometry(group: SymmetryGroup, bench: Bench, horizons: Sequence[int]) -> list[TransformResult]:
-    base = bench.branch(IDENTITY, lambda action: action)
+def _verify_by_geometry(
+    group: SymmetryGroup, bench: Bench, horizons: Sequence[int]
+) -> tuple[list[TransformResult], tuple[str, ...]]:
+    base, memory = _base(bench)
     images: dict[str, FloatArray] = {}
     refused: dict[str, TransformResult] = {}
     for symmetry in group:
@@ -111,9 +115,16 @@ def _verify_by_geometry(group: SymmetryGroup, bench: Bench, horizons: Sequence[i
             results.append(refused[symmetry.name])
             continue
         isometry = images[symmetry.name]
-        result = TransformCheck(symmetry, isometry, bench, base, spread).run(horizons, names)
+        result = TransformCheck(symmetry, isometry, bench, base, spread, memory).run(horizons, names)
         results.append(_with_other_isometry(result, symmetry, isometry, bench, base))
-    return results
+    return results, memory.limits(names)
+
+
+def _base(bench: Bench) -> tuple[Branches, Memory]:
+    """What comes of the actions in the states themselves, and what does not when they are visited again."""
+    visited = bench.revisit(FITTING_STATES)
+    base = bench.branch(IDENTITY, lambda action: action)
+    return base, memory_of(visited, base.first(FITTING_STATES))
 
 
 def _verify_by_observation(
@@ -122,13 +133,16 @@ def _verify_by_observation(
     horizons: Sequence[int],
     advance: Advance,
     bench_options: dict[str, Any],
-) -> Iterator[TransformResult]:
+) -> tuple[list[TransformResult], tuple[str, ...]]:
+    results, limits, names = [], dict.fromkeys(BY_OBSERVATION), names_of(group)
     for symmetry in group:
         bench = Bench(env, ObservedState(env.unwrapped, symmetry), advance=advance, **bench_options)
-        base = bench.branch(IDENTITY, lambda action: action)
+        base, memory = _base(bench)
         spread = spread_of(base.placed, base.observations)
         # Any isometry but the identity asks for the image.
-        yield TransformCheck(symmetry, -IDENTITY, bench, base, spread).run(horizons, names_of(group))
+        results.append(TransformCheck(symmetry, -IDENTITY, bench, base, spread, memory).run(horizons, names))
+        limits |= dict.fromkeys(memory.limits(names))
+    return results, tuple(limits)
 
 
 def _fitting(symmetry: Symmetry, bench: Bench, base: Branches) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 
 from ambidex.check.verdicts import ElementResult, TransformResult, Verification
@@ -29,9 +30,11 @@ def in_words(found: Verification, *, every_element: bool = False) -> str:
 
 def _transform(result: TransformResult, found: Verification, every_element: bool) -> list[str]:
     body = f" ({result.isometry})" if result.isometry not in (None, result.transform) else ""
-    highest = max((element.score or 0.0 for element in result.elements), default=0.0)
-    untested = sum(element.verdict == "untested" for element in result.elements)
-    note = f", {untested} elements did not vary" if untested else ""
+    tested = [element for element in result.elements if element.verdict != "untested"]
+    untested = len(result.elements) - len(tested)
+    scores = [element.score for element in tested if element.score is not None]
+    highest = max((score for score in scores if not math.isnan(score)), default=0.0)
+    note = f", {untested} untested" if untested else ""
     lines = [f"{result.transform}{body}: {result.verdict}, highest score {highest:.3g}{note}"]
     for cause in result.causes:
         where = "" if cause.side in ("robot", "task") else f"{cause.side} {_numbers(cause.elements)}: "
@@ -53,7 +56,7 @@ def _transform(result: TransformResult, found: Verification, every_element: bool
 
 
 def _element(element: ElementResult) -> str:
-    before = "" if element.placed is None else f"{element.placed:.3g}"
+    before = "" if element.placed is None or math.isnan(element.placed) else f"{element.placed:.3g}"
     medians = "".join(f"{median:>11.3g}" for median in element.median)
     return f"    {element.name[:29]:<30}{element.verdict:<10}{before:>9}{medians}{max(element.worst):>8.3g}"
 
