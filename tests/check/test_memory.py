@@ -109,6 +109,36 @@ def test_where_the_same_step_does_not_repeat_itself_actions_are_untested_and_pla
     assert verdicts(verified(Cart(lag=0.5), (1, -1, -1, -1, 1)))["observation 0"] == "broken"
 
 
+class Bumper(Cart):
+    """Instead of the clock it observes a bump of the last step, which it forgets when a state is set.
+
+    :param rare: beyond which speed it bumps
+    """
+
+    def __init__(self, rare: float) -> None:
+        super().__init__()
+        self.rare = rare
+
+    def observe(self) -> Any:
+        bump = self.state[1] if self.time and abs(self.state[1]) > self.rare else 0.0
+        return np.array([*self.state, self.last, self.command, bump])
+
+    def set_symmetric_state(self, state: Any, isometry: Any) -> Any:
+        self.time = 0
+        return super().set_symmetric_state(state, isometry)
+
+
+def test_what_shows_too_rarely_to_tell_its_sign_does_not_hold_but_is_untested() -> None:
+    signs = {"right": (-1, -1, -1, -1, -1), "wrong": (-1, -1, -1, -1, 1)}
+    often = {name: verified(Bumper(0.5), table) for name, table in signs.items()}
+    assert {name: verdicts(found)["observation 4"] for name, found in often.items()} == {
+        "right": "holds",
+        "wrong": "broken",
+    }
+    rarely = {name: verified(Bumper(7.0), table) for name, table in signs.items()}
+    assert {verdicts(found)["observation 4"] for found in rarely.values()} == {"untested"}
+
+
 def test_what_is_brought_back_is_no_memory() -> None:
     """With all that it observes in its state, the same cart is tested wholly."""
 

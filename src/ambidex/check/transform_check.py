@@ -102,7 +102,14 @@ class TransformCheck:
             causes.append(_drifting(is_pushed, drift, max(horizons), names))
         wrong = {(repair.side, element) for repair in repairs for element in repair.changed}
         elements = self._elements(
-            image, placed, is_imperfect | is_drifting | is_inexact, unexplained, wrong, horizons, names
+            image,
+            placed,
+            is_imperfect | is_drifting | is_inexact,
+            unexplained,
+            self._is_undecided(parts, final),
+            wrong,
+            horizons,
+            names,
         )
         outcome = self._outcome(image, final, horizons)
         if not causes and any(result.verdict == "imperfect" for result in outcome):
@@ -140,6 +147,16 @@ class TransformCheck:
         before[:, self.memory.placed] = 0
         return apply(parts, self.base.observations[:count, 0]) - image.observations[:, 0] - before
 
+    def _is_undecided(self, parts: list[Part], image: Branches) -> BoolArray:
+        """Which elements vary in so few states that they would seem right with the other sign too."""
+        expected = np.where(
+            self.is_lost, apply(parts, self.base.observations[:, 0]), apply(parts, self.base.placed)
+        )
+        came = np.where(self.is_lost, image.observations[:, 0], image.placed)
+        spread = np.where(self.is_lost, self.step_spread, self.placed_spread)
+        either = [scores(sign * expected - came, spread) for sign in (1.0, -1.0)]
+        return np.asarray(np.maximum(*either) <= PLACED_THRESHOLD)
+
     def _drift(self, parts: list[Part], image: Branches, horizon: int) -> FloatArray:
         """The median residual after so many steps, over the spread."""
         last = horizon - 1
@@ -158,6 +175,7 @@ class TransformCheck:
         placed: FloatArray,
         is_imperfect: Any,
         unexplained: Any,
+        is_undecided: BoolArray,
         wrong: set[tuple[str, int]],
         horizons: Sequence[int],
         names: Names,
@@ -176,6 +194,8 @@ class TransformCheck:
                     verdict = "untested"
                 elif is_imperfect[element]:
                     verdict = "imperfect"
+                elif is_undecided[element]:
+                    verdict = "untested"
                 found.append(
                     ElementResult(
                         part.side,

@@ -18,7 +18,7 @@ class ElementResult:
     :param element: its index on that side
     :param name: from the description's layout, where it has one
     :param verdict: broken: the table is wrong here; imperfect: the robot is not symmetric here; untested: it
-        did not vary, or setting a state does not bring it back
+        did not vary or too rarely, or setting a state does not bring it back
     :param placed: the mean residual before any step, as geometry alone makes it; None for what is no
         observation
     :param score: the mean residual after one step, each counted as at most 1
