@@ -34,7 +34,7 @@ def match_actuators(
             image = {joints[joint][0]: joints[joint][1] * gear for joint, gear in driven.items()}
             kind = _kind(model, actuator)
             signs = {
-                partner: _common_sign(image, _driven(model, partner))
+                partner: common_sign(image, _driven(model, partner))
                 for partner in free
                 if _kind(model, partner) == kind
             }
@@ -56,12 +56,19 @@ def _driven(model: mujoco.MjModel, actuator: int) -> dict[int, float] | None:
     if kind in JOINT_DRIVES:
         return {target: gear} if model.jnt_type[target] in (SLIDE, HINGE) else None
     if kind == int(mujoco.mjtTrn.mjTRN_TENDON):
-        start = model.tendon_adr[target]
-        wraps = slice(start, start + model.tendon_num[target])
-        if set(model.wrap_type[wraps]) == {int(mujoco.mjtWrap.mjWRAP_JOINT)}:
-            shares = zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True)
-            return {int(joint): gear * float(share) for joint, share in shares}
+        shares = joints_of_tendon(model, target)
+        return None if shares is None else {joint: gear * share for joint, share in shares.items()}
     return None
+
+
+def joints_of_tendon(model: mujoco.MjModel, tendon: int) -> dict[int, float] | None:
+    """The joints that a fixed tendon runs over, and their shares of its length; None for a spatial tendon."""
+    start = model.tendon_adr[tendon]
+    wraps = slice(start, start + model.tendon_num[tendon])
+    if set(model.wrap_type[wraps]) != {int(mujoco.mjtWrap.mjWRAP_JOINT)}:
+        return None
+    shares = zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True)
+    return {int(joint): float(share) for joint, share in shares}
 
 
 def _kind(model: mujoco.MjModel, actuator: int) -> tuple[int, ...]:
@@ -71,7 +78,7 @@ def _kind(model: mujoco.MjModel, actuator: int) -> tuple[int, ...]:
     return (*(int(kind[actuator]) for kind in kinds), *map(int, feedback))
 
 
-def _common_sign(image: dict[int, float], driven: dict[int, float] | None) -> float | None:
+def common_sign(image: dict[int, float], driven: dict[int, float] | None) -> float | None:
     """The sign by which all driven joints agree; how strongly they are driven may differ."""
     if driven is None or set(image) != set(driven):
         return None

@@ -1,20 +1,19 @@
-"""What of a robot model should mirror and does not: masses, ranges, gears, shapes, contacts; in words."""
+"""What of a robot model should mirror and does not: masses, ranges, gears, shapes, contacts, couplings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import mujoco
 import numpy as np
 
+from ambidex.check.couplings import couplings
+from ambidex.check.differences import TOLERANCE, Asymmetry, lists, numbers, ranges
 from ambidex.check.matching import Matching
 from ambidex.check.naming import actuator_name, body_name, geom_name, joint_name
 from ambidex.check.skeleton import HINGE, SLIDE, Skeleton
 from ambidex.symmetry.maps import FloatArray
 
-TOLERANCE = 1e-4  # relative: many models have no more digits (a quarter turn as 1.5708)
 SHAPES = {  # which of a geom's sizes are its extents along its axes
     int(mujoco.mjtGeom.mjGEOM_SPHERE): (0, 0, 0),
     int(mujoco.mjtGeom.mjGEOM_CAPSULE): (0, 0, 1),
@@ -22,32 +21,6 @@ SHAPES = {  # which of a geom's sizes are its extents along its axes
     int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): (0, 1, 2),
     int(mujoco.mjtGeom.mjGEOM_BOX): (0, 1, 2),
 }
-
-
-@dataclass(frozen=True)
-class Asymmetry:
-    """One thing in which two partners differ, or one that is its own image differs from it.
-
-    :param kind: ``"body"``, ``"joint"``, ``"actuator"``, ``"geom"`` or ``"world"``
-    :param first: its name
-    :param second: its partner's name
-    :param quantity: in what they differ
-    :param difference: how much, relative to the larger; lengths relative to the robot's size
-    :param words: the same as a sentence
-    """
-
-    kind: str
-    first: str
-    second: str
-    quantity: str
-    difference: float
-    words: str
-
-    def __str__(self) -> str:
-        return self.words
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def asymmetries(*matchings: Matching) -> list[Asymmetry]:
@@ -76,6 +49,7 @@ class _Comparison:
             yield from self.joints(joint, partner, sign)
         for actuator, (partner, sign) in sorted(self.matching.actuators.items()):
             yield from self.actuators(actuator, partner, sign)
+        yield from couplings(self.matching)
 
     def gravity(self) -> Iterator[Asymmetry]:
         gravity = self.model.opt.gravity
@@ -87,7 +61,7 @@ class _Comparison:
 
     def bodies(self, body: int, partner: int) -> Iterator[Asymmetry]:
         model, names = self.model, (body_name(self.model, body), body_name(self.model, partner))
-        yield from _numbers("body", names, "mass", model.body_mass[body], model.body_mass[partner])
+        yield from numbers("body", names, "mass", model.body_mass[body], model.body_mass[partner])
         place, image = self._place_on_parent(body), self._place_on_parent(partner)
         yield from self._lengths("body", names, "place", place, image)
         centre = self.pose.xipos[body] - self.pose.xpos[body]
@@ -135,11 +109,15 @@ class _Comparison:
             ("friction loss", model.dof_frictionloss[dofs]),
             ("stiffness", model.jnt_stiffness[[joint, partner]]),
         ):
-            yield from _numbers("joint", names, quantity, *values)
+            yield from numbers("joint", names, quantity, *values)
         rests = model.qpos_spring[places] * (sign, 1) * (model.jnt_stiffness[[joint, partner]] != 0)
-        yield from _lists("joint", names, "rest position of the spring", rests[:1], rests[1:])
-        ranges = [model.jnt_range[i] if model.jnt_limited[i] else None for i in (joint, partner)]
-        yield from _ranges("joint", names, "range", ranges, sign)
+        yield from lists("joint", names, "rest position of the spring", rests[:1], rests[1:])
+        for quantity, limited, limits in (
+            ("range", model.jnt_limited, model.jnt_range),
+            ("torque range", model.jnt_actfrclimited, model.jnt_actfrcrange),
+        ):
+            given = [limits[i] if limited[i] else None for i in (joint, partner)]
+            yield from ranges("joint", names, quantity, given, sign)
 
     def _axes(self, joint: int, partner: int, sign: float, names: tuple[str, str]) -> Iterator[Asymmetry]:
         turn = np.linalg.det(self.isometry) if self.model.jnt_type[joint] == HINGE else 1.0
@@ -154,23 +132,23 @@ class _Comparison:
         model, both = self.model, [actuator, partner]
         names = (actuator_name(model, actuator), actuator_name(model, partner))
         gears = model.actuator_gear[both, 0]
-        yield from _numbers("actuator", names, "gear", *np.abs(gears))
+        yield from numbers("actuator", names, "gear", *np.abs(gears))
         if gears[0] * gears[1] < 0 and names[0] != names[1]:
             words = f"the gears of {names[0]} and {names[1]} have different signs"
             words += ", for which the description allows"
             yield Asymmetry("actuator", *names, "sign of the gear", 0.0, words)
-        for quantity, limited, ranges in (
+        for quantity, limited, limits in (
             ("control range", model.actuator_ctrllimited, model.actuator_ctrlrange),
             ("force range", model.actuator_forcelimited, model.actuator_forcerange),
         ):
-            given = [ranges[i] if limited[i] else None for i in both]
-            yield from _ranges("actuator", names, quantity, given, sign)
+            given = [limits[i] if limited[i] else None for i in both]
+            yield from ranges("actuator", names, quantity, given, sign)
         for quantity, parameters in (
             ("gain", model.actuator_gainprm),
             ("bias", model.actuator_biasprm),
             ("dynamics", model.actuator_dynprm),
         ):
-            yield from _lists("actuator", names, quantity, *np.abs(parameters[both]))
+            yield from lists("actuator", names, quantity, *np.abs(parameters[both]))
 
     def geoms(self, body: int, partner: int) -> Iterator[Asymmetry]:
         """The geoms that can touch something, each with the nearest of its type on the partner."""
@@ -205,7 +183,7 @@ class _Comparison:
         shape, image = self._shape(geom), self._shape(match)
         if shape is not None and image is not None:
             extents = [np.sqrt(np.linalg.eigvalsh(part)) for part in (shape, image)]
-            sizes = list(_lists("geom", names, "size", *extents))
+            sizes = list(lists("geom", names, "size", *extents))
             turned = float(np.abs(self.isometry @ shape @ self.isometry.T - image).max() / shape.max())
             yield from sizes
             if not sizes and turned > TOLERANCE:
@@ -222,7 +200,7 @@ class _Comparison:
             ("contact priority", model.geom_priority),
         ):
             first, second = (np.atleast_1d(values[part]) for part in (geom, match))
-            yield from _lists("geom", names, quantity, first, second)
+            yield from lists("geom", names, quantity, first, second)
 
     def _shape(self, geom: int) -> FloatArray | None:
         """The geom's extents as a tensor in the world's directions; None for meshes and planes."""
@@ -233,56 +211,3 @@ class _Comparison:
             return None
         axes = self.pose.geom_xmat[geom].reshape(3, 3)
         return np.asarray(axes @ np.diag(extents**2) @ axes.T)
-
-
-def _numbers(
-    kind: str, names: tuple[str, str], quantity: str, first: float, second: float
-) -> Iterator[Asymmetry]:
-    """Two numbers of which neither is negative: how many times the one is of the other."""
-    (small, less), (large, more) = sorted(((float(first), names[0]), (float(second), names[1])))
-    if large - small <= TOLERANCE * large:
-        return
-    if small == 0:
-        words = f"{more} has the {quantity} {large:.4g}, {less} has none"
-    elif large >= 1.1 * small:
-        words = f"{more} has {large / small:.3g} times the {quantity} of {less}"
-    else:
-        words = f"{more} has {100 * (large / small - 1):.2g} % more {quantity} than {less}"
-    yield Asymmetry(kind, more, less, quantity, (large - small) / large, words)
-
-
-def _lists(
-    kind: str, names: tuple[str, str], quantity: str, first: FloatArray, second: FloatArray
-) -> Iterator[Asymmetry]:
-    """Numbers that should be the same, one by one."""
-    scale = max(float(np.abs(first).max()), float(np.abs(second).max()), 1e-12)
-    difference = float(np.abs(first - second).max()) / scale
-    if difference > TOLERANCE:
-        words = f"{names[0]} has the {quantity} {_text(first)}, {names[1]} {_text(second)}"
-        yield Asymmetry(kind, *names, quantity, difference, words)
-
-
-def _ranges(
-    kind: str, names: tuple[str, str], quantity: str, ranges: Sequence[FloatArray | None], sign: float
-) -> Iterator[Asymmetry]:
-    first, second = ranges
-    if first is None and second is None:
-        return
-    if first is None or second is None:
-        limited, free = names if second is None else names[::-1]
-        given = _text(first if second is None else second)  # type: ignore[arg-type]
-        words = f"{limited} has the {quantity} {given}, {free} has no limits"
-        yield Asymmetry(kind, limited, free, quantity, 1.0, words)
-        return
-    image = np.sort(sign * first)
-    difference = float(np.abs(image - second).max() / max(np.abs(first).max(), np.abs(second).max(), 1e-12))
-    if difference > TOLERANCE:
-        other = "should mirror to itself" if names[0] == names[1] else f"{names[1]} {_text(second)}"
-        words = f"{names[0]} has the {quantity} {_text(first)}, {other}"
-        words += ", where the signs are opposite" if sign < 0 and names[0] != names[1] else ""
-        yield Asymmetry(kind, *names, quantity, difference, words)
-
-
-def _text(values: FloatArray) -> str:
-    numbers = [f"{value:.4g}" for value in np.asarray(values) + 0.0]
-    return numbers[0] if len(numbers) == 1 else f"[{', '.join(numbers)}]"

@@ -14,8 +14,10 @@ try:
 except ImportError:
     raise ValueError("derive needs MuJoCo: pip install 'ambidex[mujoco]'") from None
 
-from ambidex.check.asymmetry import Asymmetry, asymmetries
+from ambidex.check.asymmetry import asymmetries
+from ambidex.check.couplings import not_compared
 from ambidex.check.derived_layout import beyond_names, describe_model
+from ambidex.check.differences import Asymmetry
 from ambidex.check.matching import NEAR, Matching, match
 from ambidex.check.surroundings import closed_ranges, obstacles
 from ambidex.check.tree_matching import Unmatched
@@ -74,6 +76,7 @@ class Derivation:
     :param asymmetries: what should be symmetric in the model and is not, the largest difference first
     :param asked: whether these isometries were asked for; otherwise all usual ones were tried
     :param notes: what was assumed
+    :param not_compared: what the model has that was not looked at for asymmetries
     """
 
     robot: str
@@ -82,6 +85,7 @@ class Derivation:
     asymmetries: tuple[Asymmetry, ...]
     asked: bool
     notes: tuple[str, ...]
+    not_compared: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -107,7 +111,10 @@ class Derivation:
         lines = [title, *lines, *(f"note: {note}" for note in self.notes)]
         if self.group is not None:
             found = [f"  {item}" for item in self.asymmetries]
-            lines += ["not symmetric in the model:", *found] if found else ["nothing asymmetric in the model"]
+            nothing = f"nothing asymmetric in {'what was compared' if self.not_compared else 'the model'}"
+            lines += ["not symmetric in the model:", *found] if found else [nothing]
+            if self.not_compared:
+                lines.append(f"not compared: {', '.join(self.not_compared)}")
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,6 +125,7 @@ class Derivation:
             "attempts": [attempt.as_dict() for attempt in self.attempts],
             "asymmetries": [item.as_dict() for item in self.asymmetries],
             "notes": list(self.notes),
+            "not_compared": list(self.not_compared),
         }
 
 
@@ -152,6 +160,7 @@ def derive(
         tuple(asymmetries(*(attempt.matching for attempt in holding))),
         bool(wanted),
         notes,
+        tuple(not_compared(loaded)),
     )
 
 
