@@ -23,7 +23,7 @@ from ambidex.symmetry.quantities import (
     Tensor,
     Vector,
 )
-from ambidex.symmetry.wording import check_keys
+from ambidex.symmetry.wording import check_keys, read_flag
 
 Key = tuple[str, str | None, int]
 OPTIONS = ("of", "history", "newest")
@@ -133,7 +133,7 @@ def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
         raise ValueError(f"{where}: {' and '.join(JOINT_OPTIONS)} belong to joint values only")
     if kind == "joint":
         limits = read_limits(where, spec.get("limits"))
-        quantity: Quantity = JointValue(bool(spec.get("unsigned", False)), limits)
+        quantity: Quantity = JointValue(read_flag(where, spec, "unsigned"), limits)
         names = [name] if value is None else value if isinstance(value, list) else [value]
         owners = body.select(where, of, "joints")
         blocks = [Block(str(each), quantity, owner) for owner in owners for each in names]

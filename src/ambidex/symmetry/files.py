@@ -21,7 +21,7 @@ from ambidex.symmetry.layout import SECTIONS, Layout
 from ambidex.symmetry.tables import check_tables, read_symmetry, table_of, tables_findings
 from ambidex.symmetry.text import from_yaml, to_yaml
 from ambidex.symmetry.transform import Symmetry
-from ambidex.symmetry.wording import check_keys, suggestion
+from ambidex.symmetry.wording import check_keys, read_flag, suggestion
 
 KEYS = (*SECTIONS, "generators", "transforms", "names", "elements", "group")
 BY_NAME = ("isometry", "moves", "phase", "kind")
@@ -127,7 +127,7 @@ class ParsedDescription:
             generate,
             {str(key): str(name) for key, name in names.items()},
             elements,
-            bool(content.get("group", False)),
+            read_flag("description", content, "group"),
         )
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Words for errors: what was probably meant, and which keys are allowed."""
+"""Words for errors: what was probably meant, and which keys and values are allowed."""
 
 from __future__ import annotations
 
@@ -23,3 +23,11 @@ def check_keys(where: str, mapping: Any, allowed: Iterable[str]) -> Mapping[str,
             meant = suggestion(key, allowed) or f"; allowed: {', '.join(allowed)}"
             raise ValueError(f"{where}: unknown key {key!r}{meant}")
     return mapping
+
+
+def read_flag(where: str, mapping: Mapping[str, Any], key: str) -> bool:
+    """A setting that is true or false, and false where it is not given."""
+    value = mapping.get(key, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{where}: {key} is true or false, got {value!r}")
+    return value
