@@ -31,6 +31,22 @@ def test_numpy_and_torch_agree_on_any_leading_shape(shape, dtype):
         np.testing.assert_allclose(from_torch.numpy(), expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("part", [IndexMap([1, 0], [0.5, -2]), MatrixMap(THIRD)])
+def test_integers_are_mapped_as_the_numbers_that_they_are(part):
+    expected = part.matrix @ [2, 2]
+    np.testing.assert_allclose(part(np.array([2, 2])), expected)
+    np.testing.assert_allclose(part(torch.tensor([2, 2])).numpy(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("part", [IndexMap([1, 0], [0.5, -2]), MatrixMap(THIRD)])
+def test_a_map_first_used_in_inference_mode_serves_training(part):
+    with torch.inference_mode():
+        part(torch.zeros(2))
+    vector = torch.zeros(2, requires_grad=True)
+    part(vector).sum().backward()
+    np.testing.assert_allclose(vector.grad.numpy(), part.matrix.sum(axis=0), rtol=1e-6)
+
+
 def test_wrong_width_is_refused():
     with pytest.raises(ValueError, match="expected vectors of 2 elements"):
         IndexMap([1, 0], [1, 1])(np.zeros(3))

@@ -30,6 +30,13 @@ def is_torch(vector: Any) -> bool:
     return type(vector).__module__.partition(".")[0] == "torch"
 
 
+def _float_type(tensor: Any) -> Any:
+    """The type of a map's numbers for this tensor: its own, or torch's default for integers."""
+    import torch
+
+    return tensor.dtype if tensor.is_floating_point() else torch.get_default_dtype()
+
+
 class LinearMap:
     """A map of vectors of one size, applied along the last axis. See `IndexMap` and `MatrixMap`."""
 
@@ -136,11 +143,11 @@ class IndexMap(LinearMap):
         if place not in self._tensors:
             import torch
 
-            dtype = tensor.dtype if tensor.is_floating_point() else torch.get_default_dtype()
-            self._tensors[place] = (
-                torch.tensor(self.indices, device=tensor.device),
-                torch.tensor(self.multipliers, device=tensor.device, dtype=dtype),
-            )
+            with torch.inference_mode(False):  # what is kept must serve training too
+                self._tensors[place] = (
+                    torch.tensor(self.indices, device=tensor.device),
+                    torch.tensor(self.multipliers, device=tensor.device, dtype=_float_type(tensor)),
+                )
         return self._tensors[place]  # type: ignore[no-any-return]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -241,7 +248,8 @@ class MatrixMap(LinearMap):
         if is_torch(vector):
             import torch
 
-            return vector @ torch.tensor(self._matrix.T, device=vector.device, dtype=vector.dtype)
+            dtype = _float_type(vector)
+            return vector.to(dtype) @ torch.tensor(self._matrix.T, device=vector.device, dtype=dtype)
         dtype = vector.dtype if np.issubdtype(vector.dtype, np.floating) else np.float64
         return vector @ self._matrix.T.astype(dtype)
 
