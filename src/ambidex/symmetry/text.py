@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import yaml
 
 _BOOL = "tag:yaml.org,2002:bool"
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 def from_yaml(text: str) -> Any:
@@ -62,15 +63,31 @@ class _Loader(yaml.SafeLoader):
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._checked: set[yaml.MappingNode] = set()
 
-def _mapping_without_duplicates(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        if key in seen:
-            raise ValueError(f"line {key_node.start_mark.line + 1}: the key {key!r} is given twice")
-        seen.add(key)
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Put merged keys (``<<: *leg``) before a mapping's own, which override them."""
+        if node not in self._checked:
+            self._checked.add(node)
+            self._check_keys(node)
+        super().flatten_mapping(node)
+
+    def _check_keys(self, node: yaml.MappingNode) -> None:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            line = key_node.start_mark.line + 1
+            key = "<<" if key_node.tag == _MERGE else self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise ValueError(f"line {line}: {key!r} cannot be a key; a key is a name")
+            if key in seen:
+                raise ValueError(f"line {line}: the key {key!r} is given twice")
+            seen.add(key)
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     return loader.construct_mapping(node, deep=True)
 
 
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
+_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
