@@ -15,6 +15,7 @@ from ambidex.symmetry.body import Body, Motion, read_limits
 from ambidex.symmetry.quantities import (
     ANGLES,
     Clock,
+    Contact,
     HeightMap,
     JointValue,
     Quantity,
@@ -76,7 +77,7 @@ class Block:
 
 def read_fields(where: str, items: Any, body: Body) -> list[Block]:
     """The blocks of a list of fields, in their order; no two may be the same."""
-    blocks = _read_list(where, items, body)
+    blocks = _with_contacts_named(_read_list(where, items, body))
     size = sum(block.size for block in blocks)
     if size > MOST_ELEMENTS:
         raise ValueError(f"{where}: {size} elements are more than the {MOST_ELEMENTS} that a layout may have")
@@ -89,6 +90,14 @@ def read_fields(where: str, items: Any, body: Body) -> list[Block]:
             )
         seen.add(block.key)
     return blocks
+
+
+def _with_contacts_named(blocks: list[Block]) -> list[Block]:
+    """A limb's contact is called ``contact``; where a limb has several, each is called after its field."""
+    alike = [
+        replace(block, name="contact") if isinstance(block.quantity, Contact) else block for block in blocks
+    ]
+    return alike if len({block.key for block in alike}) == len(alike) else blocks
 
 
 def _read_list(where: str, items: Any, body: Body) -> list[Block]:
@@ -140,7 +149,7 @@ def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
     elif kind == "contact":
         if value is not None:
             raise ValueError(f"{where}: contact takes nothing; name the limbs after of:")
-        blocks = [Block("contact", Scalar(), owner) for owner in body.select(where, of, "limbs")]
+        blocks = [Block(name, Contact(), owner) for owner in body.select(where, of, "limbs")]
     else:
         read, expected = _QUANTITIES[kind]
         try:

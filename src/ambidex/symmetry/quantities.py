@@ -39,6 +39,11 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Contact(Scalar):
+    """Whether a limb touches something."""
+
+
+@dataclass(frozen=True)
 class Vector:
     """Components of a vector in the body's frame.
 
