@@ -182,8 +182,8 @@ class Body:
         groups: list[tuple[str, ...]] = [tuple(self.limbs), tuple(self.joints), choices]
         known = [name for group in groups for name in group]
         said: dict[str, tuple[str, float]] = {}
-        for name, given in (moves or {}).items():
-            target = str(given).removeprefix("-")
+        for name, given in ((str(name), str(given)) for name, given in (moves or {}).items()):
+            target = given if given in known else given.removeprefix("-")  # a choice may be called -1
             sign = 1.0 if target == given else -1.0
             for word in (name, target):
                 if word not in known:
