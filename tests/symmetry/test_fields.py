@@ -31,3 +31,16 @@ def test_several_contacts_of_a_limb_are_called_after_their_fields():
     ]
     with pytest.raises(ValueError, match=r"'left.feet' is given twice; give one of them another name"):
         names({"feet": "contact"}, {"feet": "contact"})
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ({"p": {"joint": None, "newest": "first"}}, r"field 'p': newest goes with history"),
+        ({"of": "all", "newest": "first", "fields": [{"n": "scalar"}]}, r"newest goes with history"),
+        ({"fields": [{"n": "scalar"}]}, r"say how the fields repeat"),
+    ],
+)
+def test_how_fields_repeat_is_said_in_full(field, message):
+    with pytest.raises(ValueError, match=message):
+        names(field)

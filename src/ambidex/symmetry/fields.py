@@ -127,7 +127,9 @@ def _read_fields_together(where: str, item: Mapping[str, Any], body: Body) -> li
             )
         limbs = body.select(where, item["of"], "limbs")
         blocks = [replace(block, owner=limb) for limb in limbs for block in blocks]
-    return _repeated(where, blocks, item) if "of" not in item or "history" in item else blocks
+    elif "history" not in item:
+        raise ValueError(f"{where}: say how the fields repeat, by of: (per limb) or history: (per step)")
+    return _repeated(where, blocks, item)
 
 
 def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
@@ -158,11 +160,15 @@ def _read_field(where: str, name: str, spec: Any, body: Body) -> list[Block]:
             raise ValueError(f"{where}: {kind} takes {expected}, got {value!r}") from None
         limbs = [None] if of is None else body.select(where, of, "limbs")
         blocks = [Block(name, quantity, limb) for limb in limbs]
-    return _repeated(where, blocks, spec) if "history" in spec else blocks
+    return _repeated(where, blocks, spec)
 
 
 def _repeated(where: str, blocks: list[Block], spec: Mapping[str, Any]) -> list[Block]:
-    steps, newest = spec.get("history"), spec.get("newest", "last")
+    if "history" not in spec:
+        if "newest" in spec:
+            raise ValueError(f"{where}: newest goes with history, the number of time steps; add history: 5")
+        return blocks
+    steps, newest = spec["history"], spec.get("newest", "last")
     if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= MOST_ELEMENTS:
         raise ValueError(f"{where}: history is the number of time steps, got {steps!r}")
     if newest not in ("first", "last"):
