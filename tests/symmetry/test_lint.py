@@ -6,8 +6,9 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 
-from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
+from ambidex.symmetry import ChoiceMap, DictMap, IndexMap, Symmetry, SymmetryGroup
 from ambidex.symmetry.findings import table_findings
+from ambidex.symmetry.isometry import named
 from ambidex.symmetry.lint import lint
 from tests.symmetry.strategies import symmetries
 from tests.symmetry.tables import ANT, ant, ant_tables, triangle
@@ -121,6 +122,42 @@ def test_dict_observations_are_checked_key_by_key():
     group = SymmetryGroup([Symmetry.from_maps("m", DictMap({"legs": broken}), swap)])
     (finding,) = lint(group)
     assert finding.side == "observation[legs]"
+
+
+LEGS = IndexMap([3, 0, 1, 2], [1, 1, 1, 1])  # four legs, each read from the one before
+HALF = IndexMap([1, 0], [1, 1])
+
+
+def turn(observation, action, isometry=None) -> list:
+    name = None if isometry is None else named(isometry)
+    return lint(SymmetryGroup([Symmetry.from_maps("turn", observation, action, isometry=name)]))
+
+
+def test_one_key_of_a_dict_may_return_before_the_others():
+    # A quarter turn swaps xx and yy of a tensor: its order there is 2, not 4.
+    inertia = IndexMap([1, 0, 2], [1, 1, 1])
+    for isometry in (None, "r90"):
+        assert turn(DictMap({"legs": LEGS, "inertia": inertia}), LEGS, isometry) == []
+        late = DictMap({"legs": LEGS, "inertia": IndexMap([1, 2, 0], [1, 1, 1])})
+        (finding,) = turn(late, LEGS, isometry)
+        assert "the observation[inertia] after 3" in finding.message
+
+
+def test_choices_may_return_before_the_observation_and_have_no_signs_to_flip():
+    for isometry in (None, "r90"):
+        assert turn(LEGS, ChoiceMap([1, 0, 2], [3]), isometry) == []
+        (finding,) = turn(LEGS, ChoiceMap([1, 2, 0, 3], [4]), isometry)
+        assert "the action after 3" in finding.message
+        assert "flip" not in (finding.fix or "")
+
+
+def test_an_action_that_returns_too_soon_is_found_where_that_can_be_told():
+    assert "the action after 2" in turn(LEGS, HALF)[0].message  # from the observation alone
+    assert turn(LEGS, HALF, "r90") == []  # two groups of legs, driven in turns
+    half_turn = Symmetry.from_maps("half", LEGS @ LEGS, HALF, isometry=named("r180"))
+    quarter = Symmetry.from_maps("quarter", LEGS, HALF, isometry=named("r90"))
+    (finding,) = lint(SymmetryGroup([quarter, half_turn]))
+    assert "'half' on the observation, but 'identity' on the action" in finding.message
 
 
 class Bounded(gymnasium.Env):

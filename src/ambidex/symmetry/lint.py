@@ -1,8 +1,9 @@
 """`lint`: what is wrong with a description, found by algebra alone, and the smallest change that repairs it.
 
 A robot's transforms form a group, and f on observations and g on actions are two pictures of it: whenever
-g of one transform after another is g of a third, f must be f of that third too. A wrong sign or index
-breaks this, mostly in many products at once; `lint` looks for the one table whose repair explains them all.
+one transform of the body after another is a third, so it is in f and in g. Where the body is not known, f
+and g are held against each other. A wrong sign or index breaks this, mostly in many products at once; `lint`
+looks for the one table whose repair explains them all.
 """
 
 from __future__ import annotations
@@ -13,7 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ambidex.symmetry import repair
-from ambidex.symmetry.algebra import BODY, Parts, contradictions, hidden_contradiction, orders, parts_of
+from ambidex.symmetry.algebra import (
+    BODY,
+    Parts,
+    contradictions,
+    hidden_contradiction,
+    orders,
+    orders_differ,
+    parts_of,
+    telling_sides,
+)
 from ambidex.symmetry.files import parse
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
@@ -96,6 +106,7 @@ def _one_of(repairs: list[repair.Repair], reason: str) -> Finding:
 
 
 def _order_findings(parts: Parts, kinds: dict[str, Kind | None]) -> Iterator[Finding]:
+    telling = telling_sides(parts)
     for name, sides in parts.items():
         found = orders(sides)
         for side, order in found.items():
@@ -108,9 +119,8 @@ def _order_findings(parts: Parts, kinds: dict[str, Kind | None]) -> Iterator[Fin
                     name,
                     side,
                 )
-        known = {side: order for side, order in found.items() if order is not None}
-        if len(set(known.values())) > 1:
-            words = ", ".join(f"the {side} after {order}" for side, order in known.items())
+        if orders_differ(sides, telling):
+            words = ", ".join(f"the {side} after {order}" for side, order in found.items() if order)
             yield Finding(
                 "orders-differ",
                 f"applied repeatedly, its sides return to the identity at different times: {words}.",

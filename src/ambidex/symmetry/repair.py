@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from ambidex.symmetry.algebra import BODY, Parts, contradictions, hidden_contradiction, orders
+from ambidex.symmetry.algebra import (
+    BODY,
+    Parts,
+    Sides,
+    contradictions,
+    hidden_contradiction,
+    orders,
+    orders_differ,
+    telling_sides,
+)
+from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import IDENTITY
 from ambidex.symmetry.maps import TOLERANCE, IndexMap, LinearMap, signed_index
@@ -104,24 +115,37 @@ def _from_inverses(parts: Parts) -> Iterator[Repair]:
 
 def _single_changes(parts: Parts) -> Iterator[Repair]:
     """Every flip of one sign and every swap of two indices, in the transforms that could be to blame."""
-    own_orders_differ = [name for name, maps in parts.items() if len(set(orders(maps).values())) > 1]
-    if len(own_orders_differ) > 1 or len(parts) > MOST_SEARCHED:
+    wrong_by_themselves = [name for name, maps in parts.items() if not _orders_agree(maps, parts)]
+    if len(wrong_by_themselves) > 1 or len(parts) > MOST_SEARCHED:
         return
     for name, sides in parts.items():
-        if own_orders_differ and name not in own_orders_differ:
+        if wrong_by_themselves and name not in wrong_by_themselves:
             continue
         for side, given in sides.items():
-            if not isinstance(given, IndexMap) or side == BODY:
+            if isinstance(given, IndexMap) and side != BODY:
+                for changed in (*_flips(given), *_swaps(given)):
+                    yield Repair(name, side, given, changed)
+
+
+def _flips(given: IndexMap) -> Iterator[IndexMap]:
+    if isinstance(given, ChoiceMap):  # choices have no signs
+        return
+    for element in range(given.size):
+        multipliers = given.multipliers.copy()
+        multipliers[element] *= -1
+        yield IndexMap(given.indices, multipliers)
+
+
+def _swaps(given: IndexMap) -> Iterator[IndexMap]:
+    for first in range(given.size):
+        for second in range(first):
+            indices = given.indices.copy()
+            indices[[first, second]] = indices[[second, first]]
+            if not isinstance(given, ChoiceMap):
+                yield IndexMap(indices, given.multipliers)
                 continue
-            for element in range(given.size):
-                multipliers = given.multipliers.copy()
-                multipliers[element] *= -1
-                yield Repair(name, side, given, IndexMap(given.indices, multipliers))
-            for first in range(given.size):
-                for second in range(first):
-                    order = np.arange(given.size)
-                    order[[first, second]] = second, first
-                    yield Repair(name, side, given, IndexMap(given.indices[order], given.multipliers))
+            with suppress(ValueError):  # two decisions torn apart
+                yield ChoiceMap(indices, given.sizes)
 
 
 def _with(parts: Parts, repair: Repair) -> Parts:
@@ -129,11 +153,13 @@ def _with(parts: Parts, repair: Repair) -> Parts:
 
 
 def _is_sound(parts: Parts, is_closed: bool) -> bool:
-    for maps in parts.values():
-        found = orders(maps)
-        if None in found or len(set(found.values())) > 1:
-            return False
+    if not all(_orders_agree(maps, parts) for maps in parts.values()):
+        return False
     return not contradictions(parts, is_closed) and hidden_contradiction(parts) is None
+
+
+def _orders_agree(maps: Sides, parts: Parts) -> bool:
+    return None not in orders(maps).values() and not orders_differ(maps, telling_sides(parts))
 
 
 def _smallest(repairs: list[Repair]) -> list[Repair]:
