@@ -76,6 +76,26 @@ def test_generators_alone_show_a_contradiction():
     assert "flip the multiplier of observation 1 in xz" in finding.fix
 
 
+@pytest.mark.parametrize("element", [1, 2, 3, 4, 6, 7])
+def test_two_transforms_that_contradict_each_other_are_blamed_alike(element):
+    # Either sign of the pair, in either transform, could be the wrong one.
+    pair = (element - 1) // 2 * 2 + 1 if element < 5 else 6
+    (finding,) = lint(SymmetryGroup([flipped("r90", "obs", element)["r90"], ant()["xz"]]))
+    assert finding.fix.split(" or ") == [
+        f"flip the multiplier of observation {either} in {name}"
+        for name in ("r90", "xz")
+        for either in (pair, pair + 1)
+    ]
+    assert finding.transform is None
+
+
+def test_a_long_list_of_repairs_is_cut_but_counted():
+    # Two wrong indices of a lone quarter turn can be repaired in many ways.
+    (finding,) = lint(SymmetryGroup([swapped("r90", "obs", 8)["r90"]]))
+    assert finding.fix.count("flip the multiplier") == 4
+    assert finding.fix.endswith("or make one of 4 more changes that are as small")
+
+
 def test_identity_and_duplicates_are_reported():
     identity = Symmetry.from_maps("nothing", IndexMap.identity(28), IndexMap.identity(8))
     findings = lint(SymmetryGroup([*ant(), ant()["xz"].renamed("again"), identity]))

@@ -95,13 +95,16 @@ def _algebra(parts: Parts, kinds: dict[str, Kind | None], is_closed: bool) -> li
 def _one_of(repairs: list[repair.Repair], reason: str) -> Finding:
     first = repairs[0]
     same_table = all((r.transform, r.side) == (first.transform, first.side) for r in repairs)
+    listed = [r.instruction for r in repairs[: repair.MOST_ALTERNATIVES]]
+    if len(repairs) > len(listed):
+        listed.append(f"make one of {len(repairs) - len(listed)} more changes that are as small")
     return Finding(
         "wrong-table",
         reason,
         transform=first.transform if same_table else None,
         side=first.side if same_table else None,
         element=first.element if same_table else None,
-        fix=" or ".join(r.instruction for r in repairs[: repair.MOST_ALTERNATIVES]),
+        fix=" or ".join(listed),
     )
 
 

@@ -163,10 +163,18 @@ def _orders_agree(maps: Sides, parts: Parts) -> bool:
 
 
 def _smallest(repairs: list[Repair]) -> list[Repair]:
-    """Those that change the fewest elements and, among these, make the map return soonest."""
-    unique = {(repair.transform, repair.side, repair.expected.key): repair for repair in repairs}
-    sizes = {key: (len(repair.changed), repair.expected.order or 0) for key, repair in unique.items()}
-    return [repair for key, repair in unique.items() if sizes[key] == min(sizes.values())]
+    """Those that change the fewest elements and, among these of one transform, make it return soonest.
+
+    That a rotation returns later than a reflection says nothing about which of them is wrong.
+    """
+    unique = {(repair.transform, repair.side, repair.expected.key): repair for repair in repairs}.values()
+    fewest = min((len(repair.changed) for repair in unique), default=0)
+    small = [repair for repair in unique if len(repair.changed) == fewest]
+    soonest: dict[str, int] = {}
+    for repair in small:
+        order = repair.expected.order or 0
+        soonest[repair.transform] = min(order, soonest.get(repair.transform, order))
+    return [repair for repair in small if (repair.expected.order or 0) == soonest[repair.transform]]
 
 
 def _words(elements: list[int]) -> str:
