@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 from hypothesis import given, settings
 
-from ambidex.symmetry import ChoiceMap, DictMap, IndexMap, Symmetry, SymmetryGroup
+from ambidex.symmetry import ChoiceMap, DictMap, IndexMap, Symmetry, SymmetryGroup, lint_file, save
 from ambidex.symmetry.findings import table_findings
 from ambidex.symmetry.isometry import named
 from ambidex.symmetry.lint import lint
@@ -178,6 +178,27 @@ def test_an_action_that_returns_too_soon_is_found_where_that_can_be_told():
     quarter = Symmetry.from_maps("quarter", LEGS, HALF, isometry=named("r90"))
     (finding,) = lint(SymmetryGroup([quarter, half_turn]))
     assert "'half' on the observation, but 'identity' on the action" in finding.message
+
+
+def test_the_generators_of_a_file_are_checked_before_their_products(tmp_path):
+    wrong = SymmetryGroup([flipped("r90", "obs", 7)["r90"], ant()["xz"]])
+    file = tmp_path / "ant.yaml"
+    save(wrong, file)
+    (as_transforms,) = lint_file(file)
+    file.write_text(file.read_text().replace("transforms:", "generators:"))
+    (as_generators,) = lint_file(file)
+    assert as_generators == as_transforms
+    assert "flip the multiplier of observation 7 in r90" in as_generators.fix
+    save(SymmetryGroup([ant()["r90"], ant()["xz"]]), file)
+    file.write_text(file.read_text().replace("transforms:", "generators:") + "group: true\n")
+    assert lint_file(file) == []
+
+
+def test_a_generator_without_order_is_a_finding_and_no_error(tmp_path):
+    file = tmp_path / "endless.yaml"
+    save(SymmetryGroup([Symmetry.from_maps("m", IndexMap([1, 0], [1, 1]), IndexMap([1, 0], [2, 2]))]), file)
+    file.write_text(file.read_text().replace("transforms:", "generators:"))
+    assert "no-order" in {finding.code for finding in lint_file(file)}
 
 
 class Bounded(gymnasium.Env):

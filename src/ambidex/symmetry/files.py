@@ -146,11 +146,22 @@ class ParsedDescription:
 
     def group(self) -> SymmetryGroup:
         """Build the group; every broken table is named in one ValueError."""
+        given = self.given()
+        with self._named_errors():
+            return self._generated(given) if self.generate else given
+
+    def given(self) -> SymmetryGroup:
+        """Exactly the transforms that the file names, without the products of its generators."""
         findings = self.findings()
         if findings:
             raise ValueError("\n".join(f"{self.where}: {finding}" for finding in findings))
         with self._named_errors():
-            return self._build()
+            symmetries = [
+                read_symmetry(name, entry) if "action" in entry else self._by_name(name, entry)
+                for name, entry in self.entries.items()
+            ]
+            is_closed = self.is_closed and not self.generate
+            return SymmetryGroup(symmetries, is_closed=is_closed, layout=self.layout)
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
@@ -159,14 +170,8 @@ class ParsedDescription:
         except ValueError as error:
             raise ValueError(f"{self.where}: {error}") from None
 
-    def _build(self) -> SymmetryGroup:
-        symmetries = [
-            read_symmetry(name, entry) if "action" in entry else self._by_name(name, entry)
-            for name, entry in self.entries.items()
-        ]
-        if not self.generate:
-            return SymmetryGroup(symmetries, is_closed=self.is_closed, layout=self.layout)
-        group = SymmetryGroup.from_generators(symmetries, names=self.names, layout=self.layout)
+    def _generated(self, generators: SymmetryGroup) -> SymmetryGroup:
+        group = SymmetryGroup.from_generators(list(generators), names=self.names, layout=self.layout)
         if self.elements is None:
             return group
         if sorted(self.elements) != sorted(group.names):

@@ -52,9 +52,15 @@ def lint(group: SymmetryGroup, env: gymnasium.Env[Any, Any] | None = None) -> li
 
 
 def lint_file(description: str | Path, env: gymnasium.Env[Any, Any] | None = None) -> list[Finding]:
-    """`lint` for a file or a catalog name; tables that make no transform at all are findings too."""
+    """`lint` for a file or a catalog name; tables that make no transform at all are findings too.
+
+    What is wrong with generators is found in them, before it is in all their products.
+    """
     parsed = parse(description)
-    return parsed.findings() or lint(parsed.group(), env)
+    found = parsed.findings()
+    if parsed.generate and not found:
+        found = lint(parsed.given())
+    return found or lint(parsed.group(), env)
 
 
 def _redundant_elements(parts: Parts) -> Iterator[Finding]:
