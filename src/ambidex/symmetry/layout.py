@@ -83,6 +83,16 @@ class Layout:
         return _names(self.observation_blocks)
 
     @property
+    def blocks_by_side(self) -> dict[str, list[Block]]:
+        """The blocks of ``observation`` (or each ``observation[key]``) and, if not discrete, ``action``."""
+        observed = self.observation_blocks
+        if isinstance(observed, dict):
+            sides = {f"observation[{key}]": blocks for key, blocks in observed.items()}
+        else:
+            sides = {"observation": observed}
+        return {**sides, "action": self.action_blocks} if self.action_blocks else sides
+
+    @property
     def action_names(self) -> tuple[str, ...]:
         """A name for each action element; for discrete actions one for each choice."""
         if self.choices:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ambidex.symmetry.algebra import BODY, parts_of
-from ambidex.symmetry.fields import Block
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout import Layout
+from ambidex.symmetry.limits import contrary_limits
 from ambidex.symmetry.maps import IndexMap, LinearMap
 from ambidex.symmetry.quantities import Scalar
 from ambidex.symmetry.repair import Repair
@@ -21,6 +21,7 @@ def suspicious_fields(group: SymmetryGroup) -> Iterator[Finding]:
     if layout is None:
         return
     for symmetry in group:
+        yield from contrary_limits(layout, symmetry)
         expected = _by_layout(layout, symmetry)
         if expected is not None:
             yield from _differences(symmetry, expected)
@@ -55,7 +56,7 @@ def _differences(symmetry: Symmetry, expected: Symmetry) -> Iterator[Finding]:
 
 def _odd_readings(layout: Layout, symmetry: Symmetry) -> Iterator[Finding]:
     sides = next(iter(parts_of([symmetry]).values()))
-    for side, blocks in _blocks_by_side(layout).items():
+    for side, blocks in layout.blocks_by_side.items():
         part = sides[side]
         if not isinstance(part, IndexMap):
             continue
@@ -87,15 +88,6 @@ def _odd_readings(layout: Layout, symmetry: Symmetry) -> Iterator[Finding]:
                     element,
                     f"flip the multiplier of {side} {element} in {symmetry.name}",
                 )
-
-
-def _blocks_by_side(layout: Layout) -> dict[str, list[Block]]:
-    observed = layout.observation_blocks
-    if isinstance(observed, dict):
-        sides = {f"observation[{key}]": blocks for key, blocks in observed.items()}
-    else:
-        sides = {"observation": observed}
-    return {**sides, "action": layout.action_blocks} if layout.action_blocks else sides
 
 
 def _joint_kind(owner: str | None) -> str | None:
