@@ -40,6 +40,13 @@ def test_tables_that_follow_the_layout_are_clean(isometry):
     assert lint(mirror(isometry=isometry)) == []
 
 
+@pytest.mark.parametrize("size", [8, 10])
+def test_tables_of_another_size_than_the_layout(size):
+    (finding,) = lint(mirror(obs_indices=range(size), obs_multipliers=[-1] * size))
+    assert (finding.code, finding.side) == ("size", "observation")
+    assert f"acts on {size} elements, the layout has 9" in finding.message
+
+
 def test_a_scalar_that_flips():
     (finding,) = lint(mirror(obs_multipliers=(-1, *[1] * 8)))
     assert (finding.code, finding.side, finding.element) == ("scalar-flips", "observation", 0)

@@ -21,6 +21,10 @@ def suspicious_fields(group: SymmetryGroup) -> Iterator[Finding]:
     if layout is None:
         return
     for symmetry in group:
+        sizes = list(_other_sizes(layout, symmetry))
+        if sizes:
+            yield from sizes
+            continue
         yield from contrary_limits(layout, symmetry)
         expected = _by_layout(layout, symmetry)
         if expected is not None:
@@ -28,6 +32,21 @@ def suspicious_fields(group: SymmetryGroup) -> Iterator[Finding]:
             continue
         yield from _odd_readings(layout, symmetry)
         yield from _joints_unlike_their_actuators(layout, symmetry)
+
+
+def _other_sizes(layout: Layout, symmetry: Symmetry) -> Iterator[Finding]:
+    given = next(iter(parts_of([symmetry]).values()))
+    wanted = {side: sum(block.size for block in blocks) for side, blocks in layout.blocks_by_side.items()}
+    for side, size in wanted.items():
+        found = given[side].size if side in given else 0
+        if found != size:
+            yield Finding(
+                "size",
+                f"acts on {found} elements, the layout has {size}.",
+                symmetry.name,
+                side,
+                fix="correct the table or the layout",
+            )
 
 
 def _by_layout(layout: Layout, symmetry: Symmetry) -> Symmetry | None:
