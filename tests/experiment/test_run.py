@@ -166,6 +166,36 @@ def test_a_loss_that_breaks_ends_the_run_with_its_last_good_checkpoint(tmp_path,
     assert record.read(directory)["status"] == "done"
 
 
+@pytest.mark.parametrize(
+    ("method", "learning_rate"),
+    [("ppo", 100), ("ppo", 1e30), ("asl", 1e30)],  # nan weights; finite ones whose deviation overflows
+)
+def test_a_policy_that_breaks_in_mid_update_is_a_failed_run(tmp_path, tiny, method, learning_rate):
+    """With too large a step torch refuses the policy's distribution before any loss is logged."""
+    breaking = {"n_epochs": 20, "learning_rate": learning_rate, "fast": False}
+    directory = tmp_path / "run"
+    with pytest.raises(RunFailed, match=r"nan or infinity.*; no checkpoint was written before it$") as failed:
+        run.train(resolve("triangle", method, tiny | breaking), directory)
+    assert "\n" not in str(failed.value)
+    about = record.read(directory)
+    assert (about["status"], about["message"]) == ("failed", str(failed.value.__cause__))
+
+
+def test_a_step_that_breaks_only_the_policy_reaches_no_checkpoint(tmp_path, tiny, monkeypatch):
+    real = Training._update
+
+    def break_third(self):
+        real(self)
+        if self.iteration == 2:
+            next(self.model.policy.parameters()).data[0] = math.inf
+
+    monkeypatch.setattr(Training, "_update", break_third)
+    directory = tmp_path / "run"
+    with pytest.raises(RunFailed, match="the last checkpoint is from before it"):
+        run.train(resolve("triangle", "ppo", tiny), directory)
+    assert checkpoint.newest(directory / "checkpoints", pytest.fail).iteration == 2
+
+
 _FILE_LIMIT = """
 import resource, signal, sys
 from pathlib import Path

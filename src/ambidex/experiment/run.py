@@ -70,11 +70,15 @@ def train_or_resume(config: RunConfig, directory: Path, *, reporter: Reporter | 
 def _require_checkpoint(directory: Path) -> None:
     """What a run has logged is not wiped out by starting it again from nothing."""
     made = record.read(directory)["steps"]
-    if made > 0 and checkpoint.newest(directory / "checkpoints", lambda damage: None) is None:
+    if made > 0 and not _has_checkpoint(directory):
         raise ValueError(
             f"{directory} has made {made:,} steps, but has no whole checkpoint to go on from; "
             "train the run again in another directory"
         )
+
+
+def _has_checkpoint(directory: Path) -> bool:
+    return checkpoint.newest(directory / "checkpoints", lambda damage: None) is not None
 
 
 def _prepare(config: RunConfig, group: symmetry.SymmetryGroup | None, reporter: Reporter | None) -> Training:
@@ -87,7 +91,8 @@ def _run(training: Training, directory: Path) -> None:
         training.run(directory)
     except FloatingPointError as error:
         training.say("failed", str(error))
-        raise RunFailed(f"{directory}: {error}; the last checkpoint is from before it") from error
+        last = "the last checkpoint is from" if _has_checkpoint(directory) else "no checkpoint was written"
+        raise RunFailed(f"{directory}: {error}; {last} before it") from error
     except OSError as error:
         raise OSError(
             f"{error.strerror or error} ({error.filename or directory}); "

@@ -6,8 +6,10 @@ import math
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from stable_baselines3.common.logger import Logger
 
 from ambidex.experiment import build, checkpoint, environment_state, record, snapshot
@@ -21,6 +23,9 @@ from ambidex.experiment.progress import Reporter
 from ambidex.learn.rollout import mean_actions
 from ambidex.symmetry import SymmetryGroup
 
+if TYPE_CHECKING:
+    from ambidex.learn import SymmetricPPO
+
 LOGGED = {
     "policy_loss": "train/policy_gradient_loss",
     "value_loss": "train/value_loss",
@@ -33,11 +38,23 @@ LOGGED = {
 }
 
 
-def _refuse_non_finite(values: dict[str, float]) -> None:
+def _refuse_broken_losses(values: dict[str, float]) -> None:
     """Stop a run whose losses broke; a symmetry loss stops by itself, Stable-Baselines3's PPO does not."""
     for name in ("train/policy_gradient_loss", "train/value_loss", "train/loss"):
         if not math.isfinite(values.get(name, 0.0)):
             raise FloatingPointError(f"{name.removeprefix('train/')} became {values[name]}")
+
+
+@torch.no_grad()
+def _refuse_broken_policy(model: SymmetricPPO) -> None:
+    """Stop a run whose policy no longer answers with numbers, before a checkpoint keeps it."""
+    states, _ = model.policy.obs_to_tensor(model._last_obs)  # type: ignore[arg-type]
+    try:
+        answers = model.policy(states, deterministic=True)
+    except ValueError:  # torch refuses a distribution that is none
+        answers = ()
+    if not answers or not all(answer.isfinite().all() for answer in answers):
+        raise FloatingPointError("the policy answers with nan or infinity after an update")
 
 
 class Training:
@@ -108,7 +125,7 @@ class Training:
     def _iterate(self) -> None:
         self._timed("rollout", self._roll_out)
         self._timed("logging", self._measure)
-        self._timed("update", self.model.train)
+        self._timed("update", self._update)
         self.iteration += 1
         self._timed("logging", self._log)
         if self.iteration % self.config.evaluation_every == 0:
@@ -133,10 +150,18 @@ class Training:
         if is_due and self.config.method == "ppo" and self.group is not None:
             self.measured = value_distances(self.model, self.group)
 
+    def _update(self) -> None:
+        try:
+            self.model.train()
+        except ValueError:  # from torch, if the minibatch before broke the policy
+            _refuse_broken_policy(self.model)
+            raise
+
     def _log(self) -> None:
         values = {name: float(value) for name, value in self.model.logger.name_to_value.items()}
         self.model.logger.dump(self.steps)
-        _refuse_non_finite(values)
+        _refuse_broken_losses(values)
+        _refuse_broken_policy(self.model)
         self._split_update(values.pop("time/fit", 0.0))
         episodes = self.model.ep_info_buffer
         assert episodes is not None
