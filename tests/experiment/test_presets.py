@@ -45,6 +45,34 @@ def test_a_gymnasium_id_takes_the_common_table():
     assert resolve(None, "ppo", {"env": "Pendulum-v1"}).hyperparameters.n_steps == 4096
 
 
+OWN = {"env": "Pendulum-v1", "symmetry": "mine.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "given", "expected"),
+    [
+        (None, OWN, ("calibrated", "mx+b")),  # as ASL() in Python
+        ("mine.yaml", {}, ("calibrated", "mx+b")),
+        (None, OWN | {"fit": "transition"}, ("transition", "mx")),
+        (None, OWN | {"form": "mx"}, ("calibrated", "mx")),
+        (None, OWN | {"form": None}, ("calibrated", None)),
+        (None, OWN | {"hyperparameters": {"form": None, "fit": "pairwise"}}, ("pairwise", None)),
+        ("A1.1", {}, ("pairwise", None)),  # the paper's: no fit
+        ("A1.1", {"fit": "calibrated"}, ("calibrated", "mx")),
+        ("A1.1", {"hyperparameters": {"fit": "transition"}}, ("transition", "mx")),
+        ("A4.1", {"fit": "transition"}, ("transition", "mx+b")),
+        ("triangle", {"fit": "transition"}, ("transition", "mx")),
+    ],
+)
+def test_a_fit_that_is_named_is_made_and_a_robot_of_ones_own_is_fitted(scenario, given, expected):
+    h = resolve(scenario, "asl", given).hyperparameters
+    assert (h.fit, h.form) == expected
+
+
+def test_only_asl_fits():
+    assert resolve(None, "psl", OWN | {"fit": "calibrated"}).hyperparameters.form is None
+
+
 def test_file_assignments_and_options_in_this_order(tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text("scenario: A2.1\nmethod: psl\nseed: 1\nhyperparameters: {gamma: 0.5, n_steps: 128}\n")

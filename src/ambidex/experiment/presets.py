@@ -14,6 +14,8 @@ import yaml
 from ambidex.experiment.config import METHODS, RunConfig, merge, parse
 
 _DISABLED = "disabled"
+_OWN_ROBOT = {"fit": "calibrated", "form": "mx+b"}
+"""What `ASL()` fits in Python, for robots that no table knows."""
 
 
 def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:
@@ -61,11 +63,23 @@ def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> 
     if method not in METHODS:
         raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
     base: dict[str, Any] = {"scenario": scenario, "method": method, "hyperparameters": {}}
-    base = merge(base, _preset(scenario, method))
-    return parse(RunConfig, merge(base, overrides))
+    preset = _preset(scenario, method)
+    if method == "asl":
+        preset |= _fit(preset, merge({}, overrides)["hyperparameters"])
+    return parse(RunConfig, merge(merge(base, preset), overrides))
+
+
+def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What ASL fits where the preset has no form: who names a fit wants one."""
+    if preset.get("form") is not None:
+        return {}
+    if "fit" in given:
+        return {"form": "mx"}
+    return {} if "form" in preset else _OWN_ROBOT
 
 
 def _preset(scenario: str | None, method: str) -> dict[str, Any]:
+    """Empty for a robot that no table knows."""
     if scenario is None:
         return {}
     ours = _package_presets().get(scenario)
