@@ -39,6 +39,14 @@ def test_the_winner_is_whoever_won(duel: Duel) -> None:
     assert best.sentence == "By PPO, reached around step 100; 2.00 times ASL's 10.0."
 
 
+def test_a_comparison_of_different_settings_is_a_warning(tmp_path: Path, write_run: WriteRun) -> None:
+    for method, steps in (("ppo", 256), ("asl", 2560)):
+        write_run(tmp_path / method, method=method, returns={100: [steps]}, config={"steps": steps})
+    best = cards_of(tmp_path)["Highest return on triangle-rust"]
+    assert best.warning
+    assert best.sentence.endswith("10.00 times PPO's 256. But the methods were run with different steps.")
+
+
 def test_negative_returns_are_not_called_times(duel: Duel) -> None:
     best = duel([-20.0], [-10.0])["Highest return on triangle-rust"]
     assert best.figure == "−10.0"

@@ -90,6 +90,34 @@ def test_seeds_of_different_configurations_are_told(tmp_path: Path, write_run: W
     assert "max_shift differ" in only(tmp_path).notes[-1]
 
 
+def test_another_robot_is_another_scenario_without_the_papers_figures(
+    tmp_path: Path, write_run: WriteRun
+) -> None:
+    for method, env in (("ppo", None), ("asl", "ambidex/AntMujoco-v0"), ("psl", "ambidex/Ant-v0")):
+        place = tmp_path / method
+        write_run(place, scenario="A1.1", method=method, config={"env": env}, returns={1: [2.0]})
+    summary = summarise(load_runs([tmp_path]))
+    own, other = summary.scenarios
+    assert (own.name, [method.method for method in own.methods]) == ("A1.1", ["ppo", "psl"])
+    assert own.published
+    assert other.name == "A1.1 on ambidex/AntMujoco-v0"
+    assert not other.published
+    assert other.methods[0].improvement is None
+
+
+def test_settings_that_methods_should_share_are_told(tmp_path: Path, write_run: WriteRun) -> None:
+    """A symmetry loss has weights of its own; what is PPO's in both must be the same."""
+    for method, steps, gamma, weight in (("ppo", 256, 0.99, 0.05), ("asl", 2560, 0.9, 0.3)):
+        for seed in range(2):
+            hyperparameters = {"gamma": gamma, "policy_weight": weight, "n_steps": 64}
+            config = {"steps": steps, "hyperparameters": hyperparameters}
+            write_run(tmp_path / method / str(seed), method=method, seed=seed, config=config)
+    assert summarise(load_runs([tmp_path])).scenarios[0].differing == []  # nothing is counted yet
+    for path in tmp_path.rglob("evaluations.csv"):
+        path.write_text("iteration,steps,episode,goal,return,length\n1,100,0,0,5.0,50\n")
+    assert summarise(load_runs([tmp_path])).scenarios[0].differing == ["steps", "gamma"]
+
+
 def test_rejection_is_shown_for_planes(study: Path) -> None:
     assert list(only(study).rejection) == ["a", "b", "c"]
 

@@ -37,6 +37,13 @@ def test_ours_and_the_papers_in_the_papers_layout(ant: Path) -> None:
     assert sum(span for _, span in table.groups) == len(table.columns)
 
 
+def test_different_settings_are_noted_under_the_table(ant: Path, write_run: WriteRun) -> None:
+    assert not results_table(summarise(load_runs([ant])).scenarios[0]).note
+    write_run(ant / "psl", scenario="A1.1", method="psl", returns={61440: [1.0]}, config={"steps": 7})
+    note = results_table(summarise(load_runs([ant])).scenarios[0]).note
+    assert note == "The methods were run with different steps: compare them with care."
+
+
 def test_csv_continues_the_papers_data(ant: Path, tmp_path: Path) -> None:
     _, _, path = write_tables([ant], tmp_path / "tables")
     rows = list(csv.DictReader(io.StringIO(path.read_text())))

@@ -63,7 +63,10 @@ def _best(scenario: ScenarioSummary) -> Card | None:
         rival = scenario.get(BASELINE) if best.method != BASELINE else None
         rival = rival if rival in others else max(others, key=_maximum)
         sentence = f"By {name}, {when}; {_against(best, rival)}."
-    return Card(f"Highest return on {scenario.name}", figure, sentence, best.method)
+    if scenario.differing:
+        sentence += f" But the methods were run with different {listed(scenario.differing)}."
+    about = f"Highest return on {scenario.name}"
+    return Card(about, figure, sentence, best.method, warning=bool(scenario.differing))
 
 
 def _single(name: str, ours: int, theirs: int) -> str:

@@ -45,7 +45,7 @@ def drawn(summary: Summary) -> Iterator[tuple[str, bytes]]:
     for scenario in summary.scenarios:
         for chart in charts(scenario, seed=summary.seed):
             for format_ in FORMATS:
-                name = f"{scenario.name.replace('/', '-')}-{chart.key}.{format_}"
+                name = f"{scenario.name.replace('/', '-').replace(' ', '-')}-{chart.key}.{format_}"
                 yield name, draw(chart, format_, heading=scenario.name)
 
 

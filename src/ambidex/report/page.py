@@ -105,10 +105,11 @@ def _figure(chart: Chart, anchor: str) -> dict[str, str]:
 
 def _description(scenario: ScenarioSummary) -> str:
     """Of one of the package's scenarios, or of a user's file, which every run keeps a copy of."""
-    copies = [run.directory / SCENARIO_COPY for method in scenario.methods for run in method.runs]
-    sources = [str(path) for path in copies if path.is_file()] or [scenario.name]
+    runs = [run for method in scenario.methods for run in method.runs]
+    copies = [str(run.directory / SCENARIO_COPY) for run in runs if (run.directory / SCENARIO_COPY).is_file()]
+    named = [str(run.config.get("scenario")) for run in runs]
     try:
-        return scenarios.get(sources[0]).description
+        return scenarios.get([*copies, *named, scenario.name][0]).description
     except (ValueError, OSError):
         return ""
 

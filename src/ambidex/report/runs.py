@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.envs import scenarios
 from ambidex.experiment import record
 from ambidex.experiment.metrics import read_columns
 from ambidex.report.statistics import Array
@@ -35,6 +36,7 @@ class Series:
 class Run:
     """One training, as far as its directory tells.
 
+    :param scenario: its name, "A1.1 on ambidex/AntMujoco-v0" where that is not the scenario's own robot
     :param returns: the mean return of each evaluation, or None before the first one
     :param metrics: the symmetry metrics by name, transform and element
     :param truth: per transform the true multipliers and biases, or None where they are unknown
@@ -138,9 +140,20 @@ def _planned(path: Path) -> set[tuple[str, str, int]]:
 
 
 def _robot(config: Mapping[str, Any]) -> str:
-    """The scenario, or the Gymnasium id where there is none; a scenario's file by its name alone."""
-    name = str(config.get("scenario") or config.get("env") or "")
-    return Path(name).stem if name.endswith((".yaml", ".yml")) else name
+    """What runs must share to be compared: the scenario, and the Gymnasium id if that is not its own.
+
+    A scenario's file goes by its name alone.
+    """
+    scenario, env = str(config.get("scenario") or ""), str(config.get("env") or "")
+    name = Path(scenario).stem if scenario.endswith((".yaml", ".yml")) else scenario
+    if not env or not name:
+        return name or env
+    return name if env == _own_env(scenario) else f"{name} on {env}"
+
+
+def _own_env(scenario: str) -> str | None:
+    """The Gymnasium id of one of the package's scenarios."""
+    return scenarios.get(scenario).env if scenario in scenarios.names() else None
 
 
 def _read_run(directory: Path) -> Run:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from ambidex.report import paper
 from ambidex.report.curves import Curve, align, average, metric_curves
 from ambidex.report.maps import Fit, fit_of
 from ambidex.report.runs import Run, Runs
+from ambidex.report.settings import differing, differing_between
 from ambidex.report.statistics import (
     WINDOW,
     Interval,
@@ -57,11 +57,17 @@ class MethodSummary:
 
 @dataclass(frozen=True)
 class ScenarioSummary:
-    """One scenario: its methods in the order of the paper's tables, and what the paper published."""
+    """One scenario on one robot.
+
+    :param methods: in the order of the paper's tables
+    :param published: what the paper published, by method
+    :param differing: the settings that mean the same in every method, but are not the same in these
+    """
 
     name: str
     methods: list[MethodSummary]
     published: dict[str, paper.Statistics]
+    differing: list[str]
 
     def get(self, method: str) -> MethodSummary | None:
         return next((one for one in self.methods if one.method == method), None)
@@ -112,14 +118,11 @@ def _scenario(name: str, runs: Runs, seed: int) -> ScenarioSummary:
     methods = in_paper_order({run.method for run in here} | {method for method, _ in planned})
     seeds = {number for _, number in planned} or {run.seed for run in here}
     baseline = _final_scores([run for run in here if run.method == BASELINE])
-    return ScenarioSummary(
-        name,
-        [
-            _method(method, [r for r in here if r.method == method], seeds, baseline, seed)
-            for method in methods
-        ],
-        paper.results(name),
-    )
+    summaries = [
+        _method(method, [r for r in here if r.method == method], seeds, baseline, seed) for method in methods
+    ]
+    configs = [[run.config for run in method.runs] for method in summaries]
+    return ScenarioSummary(name, summaries, paper.results(name), differing_between(configs))
 
 
 def in_paper_order(methods: Iterable[str]) -> list[str]:
@@ -229,16 +232,10 @@ def _notes(runs: Sequence[Run], returns: Curve | None) -> list[str]:
         notes.append(
             f"{count} evaluation{'s' * (count > 1)} so far: every window is that short, not {WINDOW} points"
         )
-    different = _differing([run.config for run in runs])
+    different = differing([run.config for run in runs])
     if different:
         notes.append(f"the seeds do not share one configuration: {', '.join(different)} differ")
     return notes
-
-
-def _differing(configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    flat = [{**config, **(config.get("hyperparameters") or {})} for config in configs]
-    keys = {key for config in flat for key in config} - {"seed", "hyperparameters"}
-    return sorted(key for key in keys if any(config.get(key) != flat[0].get(key) for config in flat))
 
 
 def _overall(scenarios: Sequence[ScenarioSummary], seed: int) -> list[Overall]:

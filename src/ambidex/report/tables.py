@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ambidex.report import paper
 from ambidex.report.records import results
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
-from ambidex.report.wording import NOTHING, bounds, method_name, number, pair_name, score, steps
+from ambidex.report.wording import NOTHING, bounds, listed, method_name, number, pair_name, score, steps
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,14 @@ def results_table(scenario: ScenarioSummary) -> Table:
         (_LAST, "Mean"),
         (_LAST, "SD"),
     ]
-    return Table("results", f"{scenario.name}: statistics in the paper's layout", columns, rows)
+    title = f"{scenario.name}: statistics in the paper's layout"
+    return Table("results", title, columns, rows, _caution(scenario))
+
+
+def _caution(scenario: ScenarioSummary) -> str:
+    if not scenario.differing:
+        return ""
+    return f"The methods were run with different {listed(scenario.differing)}: compare them with care."
 
 
 def _cells(row: paper.Statistics) -> list[str]:
