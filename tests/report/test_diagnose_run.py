@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ambidex import SymmetryGroup, load, save
 from ambidex.report.diagnose_policy import diagnose_run
-from tests.report.conftest import Ambidex
+from tests.report.conftest import Ambidex, WriteRun
 from tests.report.known_robots import RELATIVE_SCALE
 
 
@@ -38,6 +39,29 @@ def test_a_run_directory(run_directory: Path) -> None:
     assert "triangle-rust, asl, seed 0" in found.title
     again = diagnose_run(run_directory, states=300)
     assert again == found
+
+
+def test_the_twin_is_the_same_run_of_plain_ppo(
+    run_directory: Path, tmp_path: Path, write_run: WriteRun
+) -> None:
+    """One that lies in the twin's place but is another run, or is not done, says nothing about this one."""
+    copied = Path(shutil.copytree(run_directory, tmp_path / "asl" / "seed-0"))
+    twin = tmp_path / "ppo" / "seed-0"
+    same: dict[str, Any] = {"method": "ppo", "returns": {512: [7.0]}, "steps": 512}
+    write_run(twin, **same)
+    assert diagnose_run(copied, states=50).plain_return == 7
+    for other in (
+        {"scenario": "triangle"},
+        {"config": {"env": "Pendulum-v1"}},
+        {"seed": 1},
+        {"steps": 1024},
+        {"status": "running"},
+        {"method": "msl"},
+    ):
+        write_run(twin, **same | other)
+        assert diagnose_run(copied, states=50).plain_return is None, other
+    (twin / "run.json").write_text("{")
+    assert diagnose_run(copied, states=50).plain_return is None
 
 
 def test_recorded_observations_instead_of_a_simulation(run_directory: Path, tmp_path: Path) -> None:

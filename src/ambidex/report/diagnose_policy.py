@@ -65,7 +65,8 @@ class PolicyDiagnosis(Diagnosis):
     """:param states: how many visited states it rests on
     :param behaviours: one for each actuator
     :param best_return: of the run, None without evaluations
-    :param plain_return: the best return of plain PPO, same scenario and seed, where that run lies beside it
+    :param plain_return: the best return of plain PPO, same scenario, robot, seed and steps, where that run
+        is done and lies beside it
     :param motion: what the robot's own motion told while the policy visited the states, None where it was not
         recorded or the description does not say which observations are the speeds of the joints
     """
@@ -123,8 +124,7 @@ def diagnose_run(
     expected = expected_after_clipping(means, deviation, *bounds)
     found = calibrate(group, means, symmetric, bounds=bounds)
     title = f"{run.scenario}, {run.method}, seed {run.seed}, after {run.steps:,} steps"
-    beside = directory.resolve().parent.parent / "ppo" / directory.resolve().name
-    plain = _read(beside) if run.method != "ppo" and (beside / "run.json").is_file() else None
+    plain = _plain_twin(run)
     return replace(
         _diagnosis(title, found, means, bounds, distances, run),
         best_return=_best_return(run),
@@ -191,6 +191,23 @@ def _read(directory: Path) -> Run:
             f"{directory} holds no run.json; give one run directory, as `ambidex train` writes it"
         )
     return load_runs([directory]).runs[0]
+
+
+def _plain_twin(run: Run) -> Run | None:
+    """The finished run of plain PPO beside a run, as a sweep lays them out, if only the method differs."""
+    beside = run.directory.parent.parent / "ppo" / run.directory.name
+    if run.method == "ppo" or not (beside / "run.json").is_file():
+        return None
+    try:
+        plain = _read(beside)
+    except ValueError:  # whatever is wrong there, it is not the run that was asked about
+        return None
+
+    def kind(one: Run) -> tuple[str, int, int]:
+        return one.scenario, one.seed, one.steps
+
+    is_twin = plain.method == "ppo" and plain.status == "done" and kind(plain) == kind(run)
+    return plain if is_twin else None
 
 
 def _answers_of_actor_critic(
