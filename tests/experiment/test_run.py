@@ -272,6 +272,23 @@ def test_any_gymnasium_id_with_a_symmetry_file(tmp_path, tiny):
     assert not (tmp_path / "run" / "truth.json").exists()
 
 
+_OUR_ENVIRONMENT = """
+import sys
+from pathlib import Path
+from ambidex.experiment import evaluate, run
+from ambidex.experiment.presets import resolve
+run.train(resolve(None, "psl", eval(sys.argv[1])), Path(sys.argv[2]))
+print(len(evaluate.evaluate(Path(sys.argv[2]), episodes=2)))
+"""
+
+
+def test_an_environment_of_the_package_without_a_scenario(tmp_path, tiny):
+    """In a process where nothing has registered it yet."""
+    settings = tiny | {"env": "ambidex/Triangle-v0", "symmetry": "triangle", "steps": 128}
+    command = [sys.executable, "-W", "ignore", "-c", _OUR_ENVIRONMENT, repr(settings), str(tmp_path / "run")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "2\n"
+
+
 def test_a_scenario_of_ones_own_is_kept_with_the_run(tmp_path, tiny):
     file = tmp_path / "stiff.yaml"
     file.write_text(

@@ -112,10 +112,13 @@ def build_policy(config: RunConfig, env: gym.Env) -> ActorCriticPolicy:
 def _make(config: RunConfig, **options: Any) -> gym.Env:
     if config.scenario is not None:
         options["scenario"] = config.scenario
+    name = _environment_id(config)
+    if name.startswith("ambidex/"):
+        import ambidex.envs  # noqa: F401  (registers them)
     try:
-        return gym.make(_environment_id(config), disable_env_checker=True, **options)
+        return gym.make(name, disable_env_checker=True, **options)
     except gym.error.Error as error:
-        raise ValueError(f"env {config.env!r}: {error}") from None
+        raise ValueError(f"env {name!r}: {error}") from None
 
 
 def _environment_id(config: RunConfig) -> str:
