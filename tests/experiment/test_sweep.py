@@ -7,7 +7,6 @@ import time
 import pytest
 
 from ambidex.experiment import record, run, status
-from ambidex.experiment.presets import resolve
 from ambidex.experiment.sweep import plan, sweep
 
 
@@ -24,20 +23,28 @@ def test_the_grid_is_a_product_seed_by_seed(tmp_path):
     assert {planned.config.steps for planned in runs} == {10}
 
 
-def test_an_unknown_method_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="'sac'"):
-        plan(["A1.1"], ["sac"], range(1), tmp_path, {})
+@pytest.mark.parametrize(
+    ("scenarios", "methods", "words"),
+    [
+        (["A1.1"], ["sac"], "'sac'"),
+        (["trianglee"], ["ppo"], "did you mean 'triangle'"),
+        (["triangle", "triangle"], ["ppo"], "triangle ppo seed 0 would be run twice"),
+        (["triangle"], ["ppo", "asl", "ppo"], "triangle ppo seed 0 would be run twice"),
+    ],
+)
+def test_what_does_not_exist_or_is_given_twice_is_refused(tmp_path, scenarios, methods, words):
+    with pytest.raises(ValueError, match=words):
+        plan(scenarios, methods, range(1), tmp_path, {})
 
 
 def test_a_sweep_finishes_resumes_skips_and_reports_failures(tmp_path, tiny, finished):
     runs = plan(["triangle-rust"], ["ppo", "asl"], range(1), tmp_path, tiny)
-    (tmp_path / "broken").mkdir()
-    broken = plan(["A9.9"], ["ppo"], range(1), tmp_path, tiny)
+    broken = plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"learning_rate": 1e30})
     outcomes = sweep(runs + broken, tmp_path, jobs=2)
     states = {outcome.run.directory: outcome for outcome in outcomes}
     assert [states[planned.directory].state for planned in runs] == ["done", "done"]
     assert states[broken[0].directory].state == "failed"
-    assert "A9.9" in states[broken[0].directory].message
+    assert "nan or infinity" in states[broken[0].directory].message
 
     alone = finished / "policy-last.safetensors"
     assert (runs[1].directory / "policy-last.safetensors").read_bytes() == alone.read_bytes()
@@ -49,15 +56,17 @@ def test_a_sweep_finishes_resumes_skips_and_reports_failures(tmp_path, tiny, fin
     assert [outcome.state for outcome in again] == ["skipped", "skipped"]
     assert heard == again
     assert json.loads((tmp_path / "sweep.json").read_text()) == announced
-    assert {row.state for row in status.status(tmp_path)} == {"done", "waiting"}
+    assert {row.state for row in status.status(tmp_path)} == {"done", "failed"}
 
 
-def test_other_settings_in_the_same_place_are_refused(tmp_path, tiny):
-    run.train(resolve("triangle", "ppo", tiny), tmp_path / "triangle" / "ppo" / "seed-0")
+def test_other_settings_in_the_same_place_are_refused_before_anything_is_written(tmp_path, tiny):
+    sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny), tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(ValueError, match="another gamma;"):
-        sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"gamma": 0.5}), tmp_path)
+        sweep(plan(["triangle"], ["ppo"], range(3), tmp_path, tiny | {"gamma": 0.5}), tmp_path)
     with pytest.raises(ValueError, match="512 steps already"):
-        sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"steps": 256}), tmp_path)
+        sweep(plan(["triangle"], ["ppo"], range(3), tmp_path, tiny | {"steps": 256}), tmp_path)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
 def test_more_steps_extend_the_runs_that_are_there(tmp_path, tiny, finished):

@@ -50,14 +50,23 @@ def plan(
     out: Path,
     overrides: Mapping[str, Any],
 ) -> list[PlannedRun]:
-    """The grid, seed by seed, so that every scenario and method has results early."""
-    runs = []
+    """The grid, seed by seed, so that every scenario and method has results early.
+
+    What does not exist, or would be trained twice in one place, is refused.
+    """
+    from ambidex.envs.scenarios import get
+
+    for scenario in scenarios:
+        get(scenario)
+    runs: dict[Path, PlannedRun] = {}
     for seed in seeds:
         for scenario in scenarios:
             for method in methods:
                 config = resolve(scenario, method, {**overrides, "seed": seed})
-                runs.append(PlannedRun(config, out / config.directory))
-    return runs
+                run = PlannedRun(config, out / config.directory)
+                if runs.setdefault(run.directory, run) is not run:
+                    raise ValueError(f"{config.title} would be run twice; give each scenario and method once")
+    return list(runs.values())
 
 
 def sweep(
@@ -76,12 +85,13 @@ def sweep(
     :param jobs: runs at once; one per core by default (Ray knows its own cores)
     :param listener: told of each run as it ends
     """
+    done = [_is_done(run) for run in runs]  # refuses what cannot be run before anything is written
     out.mkdir(parents=True, exist_ok=True)
     _announce(runs, out)
-    outcomes = [Outcome(run, "skipped") for run in runs if _is_done(run)]
+    outcomes = [Outcome(run, "skipped") for run, is_done in zip(runs, done, strict=True) if is_done]
     for outcome in outcomes:
         listener(outcome)
-    left = [run for run in runs if not _is_done(run)]
+    left = [run for run, is_done in zip(runs, done, strict=True) if not is_done]
     if engine == "ray":
         from ambidex.experiment.sweep_ray import run_with_ray
 
