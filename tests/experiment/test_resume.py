@@ -219,6 +219,17 @@ def test_a_run_without_checkpoints_is_not_wiped_out(tmp_path):
     )
 
 
+@pytest.mark.parametrize("name", ["progress.csv", "timings.csv"])
+def test_a_refused_extension_leaves_a_finished_run_as_it_is(tmp_path, name):
+    directory = tmp_path / "run"
+    run.train(CONFIGS["plain"].model_copy(update={"steps": 128}), directory)
+    (directory / name).unlink()
+    before = {path: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+    with pytest.raises(ValueError, match=f"{name} has 0 bytes"):
+        run.resume(directory, steps=256)
+    assert before == {path: path.read_bytes() for path in directory.iterdir() if path.is_file()}
+
+
 def test_resuming_what_is_done_changes_nothing(tmp_path):
     run.train(CONFIGS["plain"], tmp_path / "run")
     before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}

@@ -42,13 +42,15 @@ class MetricFiles:
         from torch.utils.tensorboard import SummaryWriter
 
         self._files: dict[str, io.TextIOWrapper] = {}
+        for name, length in (lengths or {}).items():
+            _require_length(directory / name, length)
         for name, columns in COLUMNS.items():
             path = directory / name
             if lengths is None:
                 self._files[name] = path.open("w", newline="", encoding="utf-8")
                 self.add(name, [columns])
             else:
-                _cut(path, lengths[name])
+                os.truncate(path, lengths[name])  # drops what was written after the checkpoint
                 self._files[name] = path.open("a", newline="", encoding="utf-8")
         self._tensorboard = SummaryWriter(directory / "tensorboard", purge_step=steps + 1)
 
@@ -75,15 +77,14 @@ class MetricFiles:
         self._tensorboard.close()
 
 
-def _cut(path: Path, length: int) -> None:
-    """Drop what was written after the checkpoint."""
+def _require_length(path: Path, length: int) -> None:
+    """Refuse a file that has lost rows which stood in it at the checkpoint."""
     size = path.stat().st_size if path.exists() else 0
     if size < length:
         raise ValueError(
             f"{path} has {size} bytes, but {length} when the checkpoint was written; "
             "it was changed since, and the run cannot be continued without its rows"
         )
-    os.truncate(path, length)
 
 
 def _plain(value: Any) -> str | int:

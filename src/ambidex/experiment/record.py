@@ -44,15 +44,17 @@ def create(directory: Path, config: RunConfig) -> None:
 
 
 def update(
-    directory: Path, *, status: Status, steps: int, iterations: int, message: str | None = None
+    directory: Path, *, status: Status, steps: int, total: int, iterations: int, message: str | None = None
 ) -> None:
     """Bring the record up to date.
 
+    :param total: the steps after which the run ends, which may be others than it was started with
     :param message: why a run failed
     """
     about = read(directory)
     about.pop("message", None)
     about |= {"status": status, "steps": steps, "iterations": iterations}
+    about["config"] |= {"steps": total}
     if message is not None:
         about["message"] = message
     about["timings"] = {"started": about["timings"]["started"], "updated": _now()} | _seconds(directory)
@@ -79,16 +81,22 @@ def read_config(directory: Path) -> RunConfig:
     return parse(RunConfig, read(directory)["config"])
 
 
-def read_own_config(directory: Path) -> RunConfig:
-    """The same, with the directory's copy of a scenario file in place of the file, which may be gone."""
-    config = read_config(directory)
-    if config.scenario_file is None:
-        return config
-    return config.model_copy(update={"scenario": str(directory / SCENARIO_COPY)})
+def read_own_config(directory: Path, *, steps: int | None = None) -> RunConfig:
+    """The same, with the directory's copy of a scenario file in place of the file, which may be gone.
+
+    :param steps: training steps in all, refused if the run has made more; None: as started
+    """
+    changed: dict[str, Any] = {}
+    if steps is not None:
+        _require_reachable(directory, steps)
+        changed["steps"] = steps
+    if read_config(directory).scenario_file is not None:
+        changed["scenario"] = str(directory / SCENARIO_COPY)
+    return parse(RunConfig, read(directory)["config"] | changed)
 
 
 def require_same_run(directory: Path, config: RunConfig) -> None:
-    """Refuse a directory that holds another run; the number of steps may still be changed (`set_steps`)."""
+    """Refuse a directory that holds another run; the number of steps may still be changed."""
     ours, theirs = _settings(config), _settings(read_config(directory))
     changed = [name for name in ours if ours[name] != theirs[name]]
     if changed:
@@ -96,16 +104,6 @@ def require_same_run(directory: Path, config: RunConfig) -> None:
             f"{directory} holds a run with another {', '.join(changed)}; choose another directory"
         )
     _require_reachable(directory, config.steps)
-
-
-def set_steps(directory: Path, steps: int) -> None:
-    """Let a run end after ``steps`` steps in all, whatever it was started with."""
-    _require_reachable(directory, steps)
-    about = read(directory)
-    config = parse(RunConfig, about["config"] | {"steps": steps})
-    if config != read_config(directory):
-        changed = {"config": config.model_dump(mode="json"), "status": "running"}
-        write_json(directory / "run.json", about | changed)
 
 
 def _require_reachable(directory: Path, steps: int) -> None:

@@ -51,9 +51,7 @@ def resume(directory: Path, *, steps: int | None = None, reporter: Reporter | No
     group = symmetry.load(description) if description.exists() else None
     with record.lock(directory):
         _require_checkpoint(directory)
-        if steps is not None:
-            record.set_steps(directory, steps)
-        _run(_prepare(record.read_own_config(directory), group, reporter), directory)
+        _run(_prepare(record.read_own_config(directory, steps=steps), group, reporter), directory)
 
 
 def train_or_resume(config: RunConfig, directory: Path, *, reporter: Reporter | None = None) -> None:

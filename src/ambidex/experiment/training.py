@@ -91,7 +91,10 @@ class Training:
         return self.model.num_timesteps
 
     def run(self, directory: Path) -> None:
-        """From the last checkpoint in ``directory``, or from the start, to the end."""
+        """From the last checkpoint in ``directory``, or from the start, to the end.
+
+        Nothing is written before all that is needed to go on is there.
+        """
         self.directory = directory
         self.metrics = self._restore()
         try:
@@ -115,7 +118,12 @@ class Training:
     def say(self, status: record.Status, message: str | None = None) -> None:
         """Bring `run.json` up to date."""
         record.update(
-            self.directory, status=status, steps=self.steps, iterations=self.iteration, message=message
+            self.directory,
+            status=status,
+            steps=self.steps,
+            total=self.config.steps,
+            iterations=self.iteration,
+            message=message,
         )
 
     def close(self) -> None:
