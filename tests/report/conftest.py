@@ -101,14 +101,22 @@ def write_csv(path: Path, rows: Sequence[Sequence[object]]) -> None:
         csv.writer(file, lineterminator="\n").writerows(rows)
 
 
-def announce(directory: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:
-    """Write the grid of a sweep on the rusty triangle."""
-    configs = [
-        {"scenario": "triangle-rust", "env": None, "method": method, "seed": seed}
+def announce(
+    directory: Path,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    scenarios: Sequence[str] = ("triangle-rust",),
+) -> None:
+    """Write the grid of a sweep."""
+    runs = [
+        {
+            "directory": f"{scenario}/{method}/seed-{seed}",
+            "config": {"scenario": scenario, "env": None, "method": method, "seed": seed},
+        }
+        for scenario in scenarios
         for method in methods
         for seed in seeds
     ]
-    runs = [{"directory": "anywhere", "config": config} for config in configs]
     (directory / "sweep.json").write_text(json.dumps({"format": 1, "runs": runs}))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ambidex.report import load_runs, summarise
+from ambidex.report.page import render
 from ambidex.report.statistics import Interval
 from ambidex.report.summary import MethodSummary
 
@@ -81,6 +82,41 @@ def test_a_grid_tells_which_seeds_and_methods_are_missing(study: Path) -> None:
     assert [method.method for method in scenario.methods] == ["ppo", "asl", "msl"]
     assert scenario.methods[0].missing == {3: "not run"}
     assert scenario.methods[2].missing == dict.fromkeys(range(4), "not run")
+
+
+def test_a_scenario_of_which_nothing_was_run_is_listed(study: Path, tmp_path: Path) -> None:
+    announce(study, ["ppo", "asl"], range(3), ["triangle-rust", "A1.1"])
+    summary = summarise(load_runs([study]))
+    assert [scenario.name for scenario in summary.scenarios] == ["A1.1", "triangle-rust"]
+    assert [method.missing for method in summary.scenarios[0].methods] == [
+        dict.fromkeys(range(3), "not run")
+    ] * 2
+    assert "6 of 12" in render(summary)
+
+
+@pytest.mark.parametrize("name", ["run.json", "truth.json"])
+def test_an_unreadable_run_is_missing_once_and_in_its_place(study: Path, name: str) -> None:
+    """Known from the grid, or from its record if another file is damaged."""
+    if name == "run.json":
+        announce(study, ["ppo", "asl"], range(3))
+    (study / "triangle-rust/asl/seed-1" / name).write_text("{")
+    summary = summarise(load_runs([study]))
+    missing = [method.missing for method in summary.scenarios[0].methods]
+    assert (missing[0], list(missing[1])) == ({}, [1])
+    assert missing[1][1].startswith("cannot be read: ") and name in missing[1][1]
+    assert summary.unreadable == {}
+    assert "5 of 6" in render(summary)
+
+
+def test_failed_runs_are_in_no_average_even_where_none_is_done(tmp_path: Path, write_run: WriteRun) -> None:
+    for seed, status in enumerate(("failed", "running")):
+        write_run(tmp_path / str(seed), seed=seed, status=status, returns={100: [100.0 * seed]}, steps=100)
+    summary = only(tmp_path)
+    assert [run.seed for run in summary.runs] == [1]
+    assert summary.missing == {0: "failed at 100 of 1,000 steps"}
+    write_run(tmp_path / "1", seed=1, status="failed", returns={100: [100.0]}, steps=100)
+    summary = only(tmp_path)
+    assert (summary.runs, summary.final_scores, list(summary.missing)) == ([], [], [0, 1])
 
 
 def test_seeds_of_different_configurations_are_told(tmp_path: Path, write_run: WriteRun) -> None:

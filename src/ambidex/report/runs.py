@@ -18,6 +18,9 @@ from ambidex.experiment.metrics import read_columns
 from ambidex.report.statistics import Array
 from ambidex.symmetry import SymmetryGroup, load
 
+Place = tuple[str, str, int]
+"""A run's scenario, method and seed."""
+
 MetricKey = tuple[str, str, str]
 """A metric's name, its transform (or "") and its element (or "")."""
 
@@ -63,13 +66,15 @@ class Runs:
     """What was found in some directories.
 
     :param runs: every run that could be read, by scenario, method and seed
-    :param unreadable: why a directory that should hold a run could not be read
-    :param planned: scenario, method and seed of each run that a sweep there announced
+    :param lost: why a run could not be read
+    :param unreadable: the same of directories of which it is not known which run they hold
+    :param planned: the runs that sweeps there announced
     """
 
     runs: list[Run]
+    lost: dict[Place, str] = field(default_factory=dict)
     unreadable: dict[Path, str] = field(default_factory=dict)
-    planned: set[tuple[str, str, int]] = field(default_factory=set)
+    planned: set[Place] = field(default_factory=set)
 
 
 def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
@@ -81,7 +86,7 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
     :param directories: run directories, or directories that hold run directories at any depth
     """
     found: dict[Path, None] = {}
-    planned: set[tuple[str, str, int]] = set()
+    planned: dict[Path, Place] = {}
     for directory in map(Path, directories):
         if not directory.is_dir():
             raise ValueError(
@@ -90,7 +95,7 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
         for path in _walk(directory):
             if _is_run(path):
                 found[path.resolve()] = None
-            planned |= _planned(path / "sweep.json")
+            planned |= _planned(path)
     runs, unreadable = [], {}
     for path in found:
         try:
@@ -104,7 +109,13 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
         )
     runs.sort(key=lambda run: (run.scenario, run.method, run.seed))
     _refuse_twins(runs)
-    return Runs(runs, unreadable, planned)
+    taken = {_place(run.config) for run in runs}
+    lost: dict[Place, str] = {}
+    for path in list(unreadable):
+        place = planned.get(path) or _recorded_place(path)
+        if place is not None and place not in taken | set(lost):
+            lost[place] = unreadable.pop(path)
+    return Runs(runs, lost, unreadable, set(planned.values()))
 
 
 def _walk(directory: Path) -> Iterator[Path]:
@@ -120,9 +131,9 @@ def _is_run(directory: Path) -> bool:
 
 
 def _refuse_twins(runs: list[Run]) -> None:
-    seen: dict[tuple[str, str, int], Run] = {}
+    seen: dict[Place, Run] = {}
     for run in runs:
-        twin = seen.setdefault((run.scenario, run.method, run.seed), run)
+        twin = seen.setdefault(_place(run.config), run)
         if twin is not run:
             raise ValueError(
                 f"{twin.directory} and {run.directory} are both {run.scenario}, {run.method}, "
@@ -130,13 +141,25 @@ def _refuse_twins(runs: list[Run]) -> None:
             )
 
 
-def _planned(path: Path) -> set[tuple[str, str, int]]:
-    """The grid that a sweep announced; empty where there is none."""
+def _planned(directory: Path) -> dict[Path, Place]:
+    """The grid that a sweep announced in a directory; empty where there is none."""
     try:
-        configs = [run["config"] for run in json.loads(path.read_text(encoding="utf-8"))["runs"]]
-        return {(_robot(config), config["method"], config["seed"]) for config in configs}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+        entries = json.loads((directory / "sweep.json").read_text(encoding="utf-8"))["runs"]
+        return {(directory / entry["directory"]).resolve(): _place(entry["config"]) for entry in entries}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _recorded_place(directory: Path) -> Place | None:
+    """Which run a directory holds, where its record says so and only another file is damaged."""
+    try:
+        return _place(record.read(directory)["config"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _place(config: Mapping[str, Any]) -> Place:
+    return _robot(config), str(config["method"]), int(config["seed"])
 
 
 def _robot(config: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +29,7 @@ BASELINE = "ppo"
 class MethodSummary:
     """One method on one scenario.
 
-    :param runs: the runs that count: those that are done, or where none is, all that were evaluated
+    :param runs: the runs that count: those that are done, or where none is, those under way and evaluated
     :param missing: what happened to each seed that does not count, by seed
     :param returns: the evaluation returns, seed by seed
     :param value_distance: the value distance, the mean over the transforms, seed by seed
@@ -89,7 +89,11 @@ class Overall:
 
 @dataclass(frozen=True)
 class Summary:
-    """The whole report as numbers; ``seed`` is the bootstrap's."""
+    """The whole report as numbers.
+
+    :param unreadable: why a run could not be read, by directory, where it is not known which run it is
+    :param seed: the bootstrap's
+    """
 
     scenarios: list[ScenarioSummary]
     overall: list[Overall]
@@ -103,7 +107,8 @@ def summarise(runs: Runs, *, seed: int = 0) -> Summary:
     :param runs: what `load_runs` found
     :param seed: of the bootstrap; the same runs and seed give the same intervals
     """
-    scenarios = [_scenario(name, runs, seed) for name in dict.fromkeys(run.scenario for run in runs.runs)]
+    names = {run.scenario for run in runs.runs} | {name for name, _, _ in runs.planned | set(runs.lost)}
+    scenarios = [_scenario(name, runs, seed) for name in sorted(names)]
     return Summary(
         scenarios=scenarios,
         overall=_overall(scenarios, seed) if len(scenarios) > 1 else [],
@@ -115,12 +120,16 @@ def summarise(runs: Runs, *, seed: int = 0) -> Summary:
 def _scenario(name: str, runs: Runs, seed: int) -> ScenarioSummary:
     here = [run for run in runs.runs if run.scenario == name]
     planned = {(method, number) for scenario, method, number in runs.planned if scenario == name}
-    methods = in_paper_order({run.method for run in here} | {method for method, _ in planned})
-    seeds = {number for _, number in planned} or {run.seed for run in here}
+    lost = {(method, number): why for (of, method, number), why in runs.lost.items() if of == name}
+    methods = in_paper_order({run.method for run in here} | {method for method, _ in planned | set(lost)})
+    seeds = {number for _, number in planned} or {run.seed for run in here} | {number for _, number in lost}
     baseline = _final_scores([run for run in here if run.method == BASELINE])
-    summaries = [
-        _method(method, [r for r in here if r.method == method], seeds, baseline, seed) for method in methods
-    ]
+    summaries = []
+    for method in methods:
+        absent = dict.fromkeys(sorted(seeds), "not run")
+        absent |= {number: f"cannot be read: {why}" for (of, number), why in lost.items() if of == method}
+        own = [run for run in here if run.method == method]
+        summaries.append(_method(method, own, absent, baseline, seed))
     configs = [[run.config for run in method.runs] for method in summaries]
     return ScenarioSummary(name, summaries, paper.results(name), differing_between(configs))
 
@@ -132,8 +141,13 @@ def in_paper_order(methods: Iterable[str]) -> list[str]:
 
 
 def _method(
-    method: str, runs: Sequence[Run], seeds: set[int], baseline: Sequence[float], bootstrap_seed: int
+    method: str,
+    runs: Sequence[Run],
+    absent: Mapping[int, str],
+    baseline: Sequence[float],
+    bootstrap_seed: int,
 ) -> MethodSummary:
+    """:param absent: what is to be said of each seed of which there is no run"""
     counted = counted_runs(runs)
     returns = align([run.returns for run in counted])
     distances = metric_curves(counted, "value_distance") if counted else {}
@@ -146,7 +160,7 @@ def _method(
     return MethodSummary(
         method=method,
         runs=counted,
-        missing=_missing(runs, counted, seeds),
+        missing=_missing(runs, counted, absent),
         returns=returns,
         value_distance=value_distance,
         rejection=_planes({transform: curve for (transform, _), curve in rejection.items()}, counted),
@@ -162,8 +176,8 @@ def _method(
 
 
 def counted_runs(runs: Sequence[Run]) -> list[Run]:
-    """The runs that are done; where none is, those that were evaluated at least once."""
-    evaluated = [run for run in runs if run.returns is not None]
+    """The runs that are done; where none is, those under way that were evaluated at least once."""
+    evaluated = [run for run in runs if run.returns is not None and run.status != "failed"]
     return [run for run in evaluated if run.status == "done"] or evaluated
 
 
@@ -203,8 +217,9 @@ def _planes(curves: dict[str, Curve], runs: Sequence[Run]) -> dict[str, Curve]:
     return planes or curves
 
 
-def _missing(runs: Sequence[Run], counted: Sequence[Run], seeds: set[int]) -> dict[int, str]:
-    missing = dict.fromkeys(sorted(seeds - {run.seed for run in runs}), "not run")
+def _missing(runs: Sequence[Run], counted: Sequence[Run], absent: Mapping[int, str]) -> dict[int, str]:
+    there = {run.seed for run in runs}
+    missing = {seed: reason for seed, reason in absent.items() if seed not in there}
     for run in runs:
         if run not in counted:
             reason = "not evaluated yet" if run.status == "done" else run.status
