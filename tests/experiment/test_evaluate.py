@@ -1,3 +1,5 @@
+import shutil
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,14 @@ from ambidex.experiment.evaluate import Episode, evaluate, run_episodes, summary
 
 def test_the_same_policy_gives_the_same_episodes(finished):
     assert evaluate(finished, which="last", episodes=3) == evaluate(finished, which="last", episodes=3)
+
+
+def test_a_truncated_policy_is_named(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    policy = tmp_path / "run" / "policy-best.safetensors"
+    policy.write_bytes(policy.read_bytes()[:200])
+    with pytest.raises(ValueError, match=r"policy-best\.safetensors is damaged"):
+        stored.load(tmp_path / "run")
 
 
 def test_an_episode_is_the_sum_of_its_rewards(finished):

@@ -87,7 +87,13 @@ def test_file_assignments_and_options_in_this_order(tmp_path):
 
 @pytest.mark.parametrize(
     ("assignment", "words"),
-    [("gamma", "key=value"), ("gama=1", "'gamma'"), ("method=aslx", "'aslx'"), ("gamma=abc", "gamma")],
+    [
+        ("gamma", "key=value"),
+        ("gama=1", "'gamma'"),
+        ("method=aslx", "'aslx'"),
+        ("gamma=abc", "gamma"),
+        ("net_arch=[64", "YAML"),
+    ],
 )
 def test_wrong_assignments_are_refused(assignment, words):
     with pytest.raises(ValueError, match=words):

@@ -230,6 +230,12 @@ def test_a_refused_extension_leaves_a_finished_run_as_it_is(tmp_path, name):
     assert before == {path: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
+def test_a_record_without_its_configuration_is_refused(tmp_path):
+    (tmp_path / "run.json").write_text('{"format": 1, "status": "running", "steps": 0}')
+    with pytest.raises(ValueError, match=r"run\.json has no 'config'"):
+        run.resume(tmp_path)
+
+
 def test_resuming_what_is_done_changes_nothing(tmp_path):
     run.train(CONFIGS["plain"], tmp_path / "run")
     before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}

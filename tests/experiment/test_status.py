@@ -67,6 +67,13 @@ def test_a_damaged_run_is_shown_with_the_reason_beside_the_others(finished, tmp_
     assert reason in damaged.message
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"runs": 1}', '{"runs": [{"directory": "x"}]}'])
+def test_a_damaged_grid_is_said_in_one_line(tmp_path, content):
+    (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(ValueError, match=r"sweep\.json is damaged; remove it"):
+        status(tmp_path)
+
+
 def test_a_run_without_any_rows_yet(finished, tmp_path):
     shutil.copytree(finished, tmp_path / "run")
     for name in ("progress.csv", "timings.csv"):

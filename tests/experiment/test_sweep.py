@@ -69,6 +69,13 @@ def test_other_settings_in_the_same_place_are_refused_before_anything_is_written
     assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
 
+def test_a_damaged_grid_is_refused_before_anything_is_trained(tmp_path, tiny):
+    (tmp_path / "sweep.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"sweep\.json is damaged"):
+        sweep(plan(["triangle"], ["ppo"], range(1), tmp_path, tiny), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.json"]
+
+
 def test_more_steps_extend_the_runs_that_are_there(tmp_path, tiny, finished):
     short, longer = (
         plan(["triangle-rust"], ["asl"], range(1), tmp_path, tiny | {"steps": steps}) for steps in (256, 512)

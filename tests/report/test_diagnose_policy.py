@@ -42,6 +42,9 @@ def test_a_stable_baselines3_file_needs_trust(tmp_path: Path) -> None:
         diagnose_zip(tmp_path / "policy.zip", **arguments)
     with pytest.raises(ValueError, match="no algorithm 'POP'"):
         diagnose_zip(tmp_path / "policy.zip", **arguments, algorithm="POP", trust=True)
+    with pytest.raises(ValueError, match=r"cannot be loaded as SAC .*--algorithm names the class") as refused:
+        diagnose_zip(tmp_path / "policy.zip", **arguments, algorithm="SAC", trust=True)
+    assert "\n" not in str(refused.value)
     found = diagnose_zip(tmp_path / "policy.zip", **arguments, trust=True)
     direct = diagnose_policy(model, group, states)
     assert found == direct

@@ -74,6 +74,14 @@ def test_recorded_observations_instead_of_a_simulation(run_directory: Path, tmp_
     assert found.motion is None
 
 
+def test_an_observation_without_a_number_is_named(run_directory: Path, tmp_path: Path) -> None:
+    states = np.zeros((300, 6))
+    states[7, 2] = np.nan
+    np.savez(tmp_path / "v.npz", states=states)
+    with pytest.raises(ValueError, match=r"v\.npz: row 7, element 2 is nan$"):
+        diagnose_run(run_directory, observations=tmp_path / "v.npz")
+
+
 def test_the_robot_itself_beside_the_policy(run_directory: Path) -> None:
     found = diagnose_run(run_directory, states=2000)
     assert found.motion is not None

@@ -79,7 +79,8 @@ def test_empty_and_infinite_values_are_no_points(tmp_path: Path, write_run: Writ
     [
         ("{", "cannot be read"),
         ('{"format": 7, "config": {}}', "format 7"),
-        ('{"format": 1, "config": {"scenario": "A1.1"}}', "does not name"),
+        ('{"format": 1, "config": {"scenario": "A1.1"}}', "has no 'status'"),
+        ('{"format": 1, "status": "done", "steps": 1, "config": {"scenario": "A1.1"}}', "does not name"),
         ("[1, 2]", "not the record of a run"),
     ],
 )

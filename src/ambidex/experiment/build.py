@@ -119,6 +119,12 @@ def _make(config: RunConfig, **options: Any) -> gym.Env:
         return gym.make(name, disable_env_checker=True, **options)
     except gym.error.Error as error:
         raise ValueError(f"env {name!r}: {error}") from None
+    except TypeError as error:  # an environment that does not take our options
+        if config.scenario is None:
+            raise
+        raise ValueError(
+            f"env {name!r} cannot be made for the scenario {config.scenario!r}: {error}"
+        ) from None
 
 
 def _environment_id(config: RunConfig) -> str:

@@ -49,7 +49,12 @@ def arrays_from_bytes(content: bytes) -> Arrays:
 
 
 def read_arrays(path: Path) -> Arrays:
-    return arrays_from_bytes(path.read_bytes())
+    from safetensors import SafetensorError
+
+    try:
+        return arrays_from_bytes(path.read_bytes())
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
 
 
 def flush_directory(path: Path) -> None:

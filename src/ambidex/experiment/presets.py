@@ -39,7 +39,10 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
         key, separator, value = assignment.partition("=")
         if not separator:
             raise ValueError(f"{assignment!r} is not of the form key=value, such as learning_rate=1e-4")
-        values[key.strip()] = yaml.safe_load(value)
+        try:
+            values[key.strip()] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise ValueError(f"{assignment!r} has no YAML value: {' '.join(str(error).split())}") from None
     return values
 
 

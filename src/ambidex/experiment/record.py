@@ -74,6 +74,9 @@ def read(directory: Path) -> dict[str, Any]:
         raise ValueError(f"{path} is not the record of a run")
     if about.get("format") != FORMAT:
         raise ValueError(f"{path} is of format {about.get('format')!r}, this version reads format {FORMAT}")
+    for name, kind in {"config": dict, "status": str, "steps": int}.items():
+        if not isinstance(about.get(name), kind):
+            raise ValueError(f"{path} has no {name!r} as `ambidex train` writes it")
     return dict(about)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +9,7 @@ from typing import Any, Literal
 from ambidex.experiment import record
 from ambidex.experiment.config import RunConfig, parse
 from ambidex.experiment.metrics import read_columns
+from ambidex.experiment.sweep import announced
 
 State = Literal["waiting", "running", "stopped", "done", "failed", "unreadable"]
 _RECENT = 20
@@ -54,7 +53,10 @@ def status(directory: Path) -> list[RunStatus]:
     """Every run in a directory and below it, those that a sweep has not started included."""
     if not directory.is_dir():
         raise ValueError(f"{directory} is not a directory")
-    planned = {place: waiting(place, config) for place, config in _planned(directory)}
+    planned = {
+        directory / place: waiting(directory / place, parse(RunConfig, config))
+        for place, config in announced(directory).items()
+    }
     found = {path.parent: of_run(path.parent) for path in sorted(directory.rglob("run.json"))}
     if not planned and not found:
         raise ValueError(f"no run in {directory}; `ambidex train` and `ambidex sweep` write them")
@@ -65,11 +67,8 @@ def of_run(directory: Path) -> RunStatus:
     """The status of one run directory."""
     try:
         return _of_readable_run(directory)
-    except KeyError as error:
-        reason = f"{directory / 'run.json'} has no {error}"
     except ValueError as error:
-        reason = str(error)
-    return RunStatus(directory, directory.name, "unreadable", 0, 0, message=reason)
+        return RunStatus(directory, directory.name, "unreadable", 0, 0, message=str(error))
 
 
 def _of_readable_run(directory: Path) -> RunStatus:
@@ -97,13 +96,6 @@ def _of_readable_run(directory: Path) -> RunStatus:
 
 def waiting(directory: Path, config: RunConfig) -> RunStatus:
     return RunStatus(directory, config.title, "waiting", 0, config.steps)
-
-
-def _planned(directory: Path) -> Iterator[tuple[Path, RunConfig]]:
-    path = directory / "sweep.json"
-    if path.is_file():
-        for entry in json.loads(path.read_text(encoding="utf-8"))["runs"]:
-            yield directory / entry["directory"], parse(RunConfig, entry["config"])
 
 
 def _speed(directory: Path, steps: dict[int, int]) -> float | None:

@@ -86,8 +86,10 @@ def sweep(
     :param listener: told of each run as it ends
     """
     done = [_is_done(run) for run in runs]  # refuses what cannot be run before anything is written
+    ours = {str(run.directory.relative_to(out)): run.config.model_dump(mode="json") for run in runs}
+    grid = announced(out) | ours
     out.mkdir(parents=True, exist_ok=True)
-    _announce(runs, out)
+    _announce(grid, out)
     outcomes = [Outcome(run, "skipped") for run, is_done in zip(runs, done, strict=True) if is_done]
     for outcome in outcomes:
         listener(outcome)
@@ -108,18 +110,26 @@ def _is_done(run: PlannedRun) -> bool:
     return bool(about["status"] == "done" and about["config"]["steps"] == run.config.steps)
 
 
-def _announce(runs: Sequence[PlannedRun], out: Path) -> None:
-    """Write the grid; a grid that was announced before stays in it."""
+def announced(out: Path) -> dict[str, dict[str, Any]]:
+    """The configurations of the grid that was announced in a directory, by their place in it."""
     path = out / "sweep.json"
-    entries = {str(run.directory.relative_to(out)): run.config.model_dump(mode="json") for run in runs}
-    if path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        entries = {entry["directory"]: entry["config"] for entry in before["runs"]} | entries
-    announced: dict[str, Any] = {"format": FORMAT}
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        return {str(entry["directory"]): dict(entry["config"]) for entry in entries}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(
+            f"{path} is damaged; remove it and give the command of the sweep again, which loses no run"
+        ) from None
+
+
+def _announce(grid: Mapping[str, Mapping[str, Any]], out: Path) -> None:
+    about: dict[str, Any] = {"format": FORMAT}
     for name, key in {"scenarios": "scenario", "methods": "method", "seeds": "seed"}.items():
-        announced[name] = list(dict.fromkeys(config[key] for config in entries.values()))
-    announced["runs"] = [{"directory": place, "config": config} for place, config in entries.items()]
-    write_json(path, announced)
+        about[name] = list(dict.fromkeys(config.get(key) for config in grid.values()))
+    about["runs"] = [{"directory": place, "config": config} for place, config in grid.items()]
+    write_json(out / "sweep.json", about)
 
 
 def _run_locally(runs: Sequence[PlannedRun], jobs: int, listener: Listener) -> list[Outcome]:

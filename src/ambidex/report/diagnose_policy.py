@@ -112,7 +112,7 @@ def diagnose_run(
     log: Log | None = None
     try:
         if observations is not None:
-            visited = read_observations(observations)
+            visited = _finite(observations)
         else:
             log = visit(policy, states)
             visited = log.observations
@@ -175,8 +175,29 @@ def diagnose_zip(
     known = sorted(name for name in stable_baselines3.__all__ if name.isupper())
     if algorithm not in known:
         raise ValueError(f"no algorithm {algorithm!r} in Stable-Baselines3; there are {', '.join(known)}")
-    model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
-    return diagnose_policy(model, load(symmetry), read_observations(observations))
+    try:
+        model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
+    except OSError:
+        raise
+    except Exception as error:  # whatever the pickled code, or another class's state, runs into
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+            f"{path} cannot be loaded as {algorithm} ({reason}); --algorithm names the class that saved it"
+        ) from None
+    return diagnose_policy(model, load(symmetry), _finite(observations))
+
+
+def _finite(path: Path) -> Observations:
+    """The observations in a file, refused if a policy cannot answer them."""
+    observations = read_observations(path)
+    parts = observations if isinstance(observations, dict) else {"": observations}
+    for name, part in parts.items():
+        wrong = np.argwhere(~np.isfinite(part))
+        if len(wrong):
+            row, element = wrong[0]
+            where = f"{name!r} row" if name else "row"
+            raise ValueError(f"{path}: {where} {row}, element {element} is {part[row, element]}")
+    return observations
 
 
 def _bounds(space: Any) -> tuple[Array, Array]:
