@@ -1,9 +1,12 @@
 import csv
+import fcntl
 import json
 import math
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import gymnasium as gym
 import numpy as np
@@ -129,6 +132,24 @@ def test_two_processes_do_not_train_one_run(tmp_path, tiny):
         with pytest.raises(ValueError, match="another process"):
             run.train(resolve("triangle", "ppo", tiny), directory)
     assert not record.is_locked(directory)
+
+
+def test_looking_whether_a_run_is_locked_keeps_nobody_out(tmp_path):
+    looking = threading.Event()
+
+    def look():
+        with (tmp_path / "lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            looking.set()
+            time.sleep(0.2)
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    looking.wait()
+    assert not record.is_locked(tmp_path)
+    with record.lock(tmp_path):
+        assert record.is_locked(tmp_path)
+    watcher.join()
 
 
 def test_wrong_input_leaves_no_directory(tmp_path, tiny):

@@ -1,6 +1,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -88,6 +90,28 @@ def test_more_steps_extend_the_runs_that_are_there(tmp_path, tiny, finished):
         assert (longer[0].directory / name).read_bytes() == (finished / name).read_bytes()
     announced = json.loads((tmp_path / "sweep.json").read_text())
     assert [entry["config"]["steps"] for entry in announced["runs"]] == [512]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_workers_end_with_their_sweep_and_the_same_command_goes_on(tmp_path, tiny, ending):
+    settings = [part for key, value in tiny.items() for part in ("--set", f"{key}={value}")]
+    command = [sys.executable, "-m", "ambidex.cli", "sweep", "--scenarios", "triangle", "--methods", "ppo"]
+    command += ["--out", str(tmp_path), *settings, "--steps", str(128 * 100_000)]
+    directory = tmp_path / "triangle" / "ppo" / "seed-0"
+    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while not (directory / "checkpoints").exists():
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.send_signal(ending)
+    assert parent.wait() == (128 + ending if ending == signal.SIGTERM else -ending)
+    patience = 0 if ending == signal.SIGTERM else 600
+    while record.is_locked(directory):
+        assert patience > 0
+        patience -= 1
+        time.sleep(0.05)
+    made = record.read(directory)["steps"]
+    (planned,) = plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"steps": made + 128})
+    assert [outcome.state for outcome in sweep([planned], tmp_path)] == ["done"]
 
 
 @pytest.mark.slow

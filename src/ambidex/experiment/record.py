@@ -9,12 +9,13 @@ import platform
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from ambidex.experiment.config import RunConfig, parse
 from ambidex.experiment.files import write_json
@@ -22,6 +23,7 @@ from ambidex.experiment.metrics import COLUMNS, read_columns
 
 FORMAT = 1
 SCENARIO_COPY = "scenario.yaml"
+_PATIENCE_SECONDS = 1.0
 Status = Literal["running", "done", "failed"]
 _PACKAGES = ("ambidex", "torch", "stable-baselines3", "gymnasium", "numpy", "pybullet", "mujoco")
 
@@ -129,22 +131,33 @@ def _settings(config: RunConfig) -> dict[str, Any]:
 def lock(directory: Path) -> Iterator[None]:
     """Hold a run directory; the system lets go of it when the process ends, however it ends."""
     with (directory / "lock").open("a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _take(file):
             file.seek(0)
-            raise ValueError(f"{directory} is being trained by another process ({file.read()})") from None
+            raise ValueError(f"{directory} is being trained by another process ({file.read()})")
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
         yield
 
 
+def _take(file: IO[str]) -> bool:
+    """Take the lock, with patience for one who only looks whether it is free, or is about to end."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PATIENCE_SECONDS / 100)
+
+
 def is_locked(directory: Path) -> bool:
     """Whether a process is training in this directory now."""
     try:
         with (directory / "lock").open("r") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return False
     except BlockingIOError:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -137,30 +140,49 @@ def _run_locally(runs: Sequence[PlannedRun], jobs: int, listener: Listener) -> l
     outcomes: list[Outcome] = []
     waiting = list(reversed(runs))
     active: dict[subprocess.Popen[bytes], PlannedRun] = {}
-    try:
-        while waiting or active:
-            while waiting and len(active) < jobs:
-                run = waiting.pop()
-                active[_start(run)] = run
-            for process in [process for process in active if process.poll() is not None]:
-                outcome = _outcome(active.pop(process), process.returncode)
-                outcomes.append(outcome)
-                listener(outcome)
-            time.sleep(_POLL_SECONDS)
-    finally:
-        for process in active:
-            process.terminate()
-        for process in active:
-            process.wait()
+    with _ending_in_order():
+        try:
+            while waiting or active:
+                while waiting and len(active) < jobs:
+                    run = waiting.pop()
+                    active[_start(run)] = run
+                for process in [process for process in active if process.poll() is not None]:
+                    with process:
+                        outcome = _outcome(active.pop(process), process.returncode)
+                    outcomes.append(outcome)
+                    listener(outcome)
+                time.sleep(_POLL_SECONDS)
+        finally:
+            for process in active:
+                process.terminate()
+            for process in active:
+                with process:
+                    process.wait()
     return outcomes
 
 
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Let SIGTERM run what stands in ``finally``, as Ctrl-C does; a signal is the main thread's alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
+    """Start a worker; it ends when its standard input does, which is when this process is gone."""
     run.directory.mkdir(parents=True, exist_ok=True)
     arguments = [run.config.model_dump_json(), str(run.directory)]
     command = [sys.executable, "-m", "ambidex.experiment.worker", *arguments]
     with (run.directory / "worker.log").open("ab") as log:
-        return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | _ONE_THREAD)
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=os.environ | _ONE_THREAD
+        )
 
 
 def _outcome(run: PlannedRun, code: int) -> Outcome:

@@ -1,8 +1,13 @@
-"""One run of a sweep in a process of its own: ``python -m ambidex.experiment.worker CONFIG DIRECTORY``."""
+"""One run of a sweep in a process of its own: ``python -m ambidex.experiment.worker CONFIG DIRECTORY``.
+
+The sweep holds the other end of its standard input.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import traceback
 from pathlib import Path
 
@@ -12,6 +17,7 @@ from ambidex.experiment.run import RunFailed, train_or_resume
 
 def main(config: str, directory: str) -> int:
     """Bring the run to its end; what stops it is the last line on standard error."""
+    threading.Thread(target=_end_with_the_sweep, daemon=True).start()
     try:
         train_or_resume(RunConfig.model_validate_json(config), Path(directory))
     except (ValueError, OSError, RunFailed) as error:
@@ -22,6 +28,12 @@ def main(config: str, directory: str) -> int:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _end_with_the_sweep() -> None:
+    """End when the sweep is gone, however it ended; a run may end at any moment and is resumed later."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
 
 
 if __name__ == "__main__":
