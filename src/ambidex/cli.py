@@ -268,7 +268,9 @@ def diagnose(
         typer.Option(help="Logged (s, a, s') of a robot instead of a policy: .npz, .safetensors or .csv."),
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw the robot into this file.")] = None,
-    states: Annotated[int, typer.Option(min=1, help="Of a run: how many states to visit.")] = 4096,
+    states: Annotated[
+        int | None, typer.Option(min=1, help="Of a run: how many states to visit; 4096 by default.")
+    ] = None,
     observations: Annotated[
         Path | None, typer.Option(help="Visited observations instead: .csv, .npz or .safetensors.")
     ] = None,
@@ -298,7 +300,7 @@ def diagnose(
     Example: ambidex diagnose --transitions logged.npz --symmetry my-robot.yaml
     """
     from ambidex.report.diagnose_motion import MotionDiagnosis, diagnose_transitions
-    from ambidex.report.diagnose_policy import PolicyDiagnosis, diagnose_run, diagnose_zip
+    from ambidex.report.diagnose_policy import STATES, PolicyDiagnosis, diagnose_run, diagnose_zip
 
     found: PolicyDiagnosis | MotionDiagnosis
     if target is not None and transitions is not None:
@@ -309,6 +311,11 @@ def diagnose(
         raise ValueError("--clip is for --transitions; a policy's means are clipped to its own action box")
     if observations is not None and transitions is not None:
         raise ValueError("--observations is for a policy; --transitions has its own")
+    is_run = target is not None and target.suffix != ".zip"
+    if states is not None and (observations is not None or not is_run):
+        raise ValueError("--states is for a run whose policy visits them; logged ones are taken as they are")
+    if symmetry is not None and is_run:
+        raise ValueError(f"--symmetry is for a .zip or --transitions; {target} has its own symmetry.yaml")
     if transitions is not None:
         if symmetry is None:
             raise ValueError(f"{transitions}: give --symmetry, which says what the arrays hold")
@@ -322,7 +329,7 @@ def diagnose(
             target, symmetry=symmetry, observations=observations, algorithm=algorithm, trust=trust
         )
     else:
-        found = diagnose_run(target, states=states, observations=observations)
+        found = diagnose_run(target, states=states or STATES, observations=observations)
     if as_json:
         print(json.dumps(found.as_dict(), indent=2))
     else:

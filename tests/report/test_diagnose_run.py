@@ -103,6 +103,21 @@ def test_a_description_by_tables_says_nothing_about_joints(run_directory: Path, 
     assert found.as_dict()["motion"] is None
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "{run} --symmetry ant",
+        "{run} --states 9 --observations v.npz",
+        "--states 9 --transitions v.npz --symmetry triangle",
+        "policy.zip --states 9 --symmetry triangle --observations v.npz",
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(run_directory: Path, ambidex: Ambidex, words: str) -> None:
+    status, _, complaint = ambidex("diagnose", *words.format(run=run_directory).split())
+    assert status == 2
+    assert complaint.startswith("ambidex: --symmetry is" if "ant" in words else "ambidex: --states is")
+
+
 def test_the_verb(run_directory: Path, tmp_path: Path, ambidex: Ambidex) -> None:
     figure = tmp_path / "robot.png"
     given = ("diagnose", str(run_directory), "--states", "200")
