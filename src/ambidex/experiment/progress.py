@@ -43,7 +43,7 @@ class Console(Silent):
         self._first: tuple[float, int] | None = None
         self._last_line = 0.0
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=None),
             TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
             TextColumn("{task.fields[figures]}"),
@@ -86,4 +86,7 @@ class Console(Silent):
             self._last_line = now
 
     def warn(self, message: str) -> None:
-        self._bar.console.print(f"[bold red]warning:[/] {message}", highlight=False)
+        from rich.text import Text
+
+        line = Text.assemble(("warning:", "bold red"), " ", message)  # no markup: paths may have brackets
+        self._bar.console.print(line, soft_wrap=True)

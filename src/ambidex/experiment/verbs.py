@@ -242,4 +242,5 @@ def print_table(columns: list[str], rows: list[list[Any]]) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*map(str, row))
-    Console(width=None if sys.stdout.isatty() else 160, highlight=False).print(table)
+    width = None if sys.stdout.isatty() else 160
+    Console(width=width, highlight=False, markup=False, emoji=False).print(table)
