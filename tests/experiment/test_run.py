@@ -294,20 +294,19 @@ def test_any_gymnasium_id_with_a_symmetry_file(tmp_path, tiny):
     assert not (tmp_path / "run" / "truth.json").exists()
 
 
-_OUR_ENVIRONMENT = """
+_EVALUATE = """
 import sys
 from pathlib import Path
-from ambidex.experiment import evaluate, run
-from ambidex.experiment.presets import resolve
-run.train(resolve(None, "psl", eval(sys.argv[1])), Path(sys.argv[2]))
-print(len(evaluate.evaluate(Path(sys.argv[2]), episodes=2)))
+from ambidex.experiment.evaluate import evaluate
+print(len(evaluate(Path(sys.argv[1]), episodes=2)))
 """
 
 
-def test_an_environment_of_the_package_without_a_scenario(tmp_path, tiny):
-    """In a process where nothing has registered it yet."""
+def test_an_environment_of_the_package_needs_no_scenario(tmp_path, tiny):
+    """Nor that anything else has registered it: here the process that evaluates is a new one."""
     settings = tiny | {"env": "ambidex/Triangle-v0", "symmetry": "triangle", "steps": 128}
-    command = [sys.executable, "-W", "ignore", "-c", _OUR_ENVIRONMENT, repr(settings), str(tmp_path / "run")]
+    run.train(resolve(None, "psl", settings), tmp_path / "run")
+    command = [sys.executable, "-W", "ignore", "-c", _EVALUATE, str(tmp_path / "run")]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "2\n"
 
 
