@@ -53,6 +53,7 @@ OWN = {"env": "Pendulum-v1", "symmetry": "mine.yaml"}
     [
         (None, OWN, ("calibrated", "mx+b")),  # as ASL() in Python
         ("mine.yaml", {}, ("calibrated", "mx+b")),
+        (None, OWN | {"fit": "calibrated"}, ("calibrated", "mx+b")),
         (None, OWN | {"fit": "transition"}, ("transition", "mx")),
         (None, OWN | {"form": "mx"}, ("calibrated", "mx")),
         (None, OWN | {"form": None}, ("calibrated", None)),

@@ -14,8 +14,9 @@ import yaml
 from ambidex.experiment.config import METHODS, RunConfig, merge, parse
 
 _DISABLED = "disabled"
-_OWN_ROBOT = {"fit": "calibrated", "form": "mx+b"}
-"""What `ASL()` fits in Python, for robots that no table knows."""
+_OWN_FIT = "calibrated"  # as in `ASL()`
+_OWN_FORMS = {"pairwise": "mx+b", "calibrated": "mx+b", "transition": "mx"}
+"""What the fits have in Python if they are told nothing else, for robots that no table knows."""
 
 
 def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:
@@ -76,9 +77,10 @@ def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """What ASL fits where the preset has no form: who names a fit wants one."""
     if preset.get("form") is not None:
         return {}
-    if "fit" in given:
-        return {"form": "mx"}
-    return {} if "form" in preset else _OWN_ROBOT
+    if "form" in preset:
+        return {"form": "mx"} if "fit" in given else {}
+    fit = given.get("fit", _OWN_FIT)
+    return {"fit": fit, "form": _OWN_FORMS.get(fit)}
 
 
 def _preset(scenario: str | None, method: str) -> dict[str, Any]:
