@@ -67,5 +67,5 @@ def test_fields_repeat_limb_by_limb_and_step_by_step():
 
 
 def test_a_field_has_one_owner():
-    with pytest.raises(ValueError, match=r"'left\.contact' has an owner already"):
+    with pytest.raises(ValueError, match=r"'left\.feet' has an owner already"):
         layout({"of": "all", "fields": [{"feet": "contact"}]}, limbs=LEGS)
