@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.learn.canonical import ElementRelations, Noise, OrbitProblem, relation_sums
-from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
+from ambidex.learn.scales import ALONE, Scales, jackknife, smallest_offsets
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.maps import BoolArray, FloatArray
 
@@ -133,23 +133,16 @@ def calibrate(
         if len(members) == 1:
             reasons[members[0]] = f"{ALONE}, so only its offset is known"
 
-    scale = np.exp(log_scale[0])
-    log_scale_error = np.where(identifiable, jackknife(log_scale[1:]), np.nan)
-    offset_error = np.where(offset_identifiable, jackknife(offset[1:]), np.nan)
-    residual, agreement = _obedience(relations, mirrored, direct, scale, offset[0])
-    return Calibration(
+    residual, agreement = _obedience(relations, mirrored, direct, np.exp(log_scale[0]), offset[0])
+    return Calibration.estimated(
+        log_scale,
+        offset,
+        identifiable,
+        offset_identifiable,
+        confidence,
         group=group,
-        scale=scale,
-        offset=offset[0],
-        log_scale_error=log_scale_error,
-        offset_error=offset_error,
-        interval=Interval.around(
-            scale, offset[0], log_scale_error, offset_error, blocks=blocks, confidence=confidence
-        ),
         residual=dict(zip(relations.names, residual, strict=True)),
         agreement=dict(zip(relations.names, agreement, strict=True)),
-        identifiable=identifiable,
-        offset_identifiable=offset_identifiable,
         offset_shared=offset_shared,
         orbit=orbit,
         reasons=tuple(reasons),

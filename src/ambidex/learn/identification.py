@@ -25,7 +25,7 @@ from scipy.special import ndtr
 
 from ambidex.learn.canonical import ElementRelations, OrbitProblem
 from ambidex.learn.response import BLOCKS, intercepts, responses, robust_moments, without_controls
-from ambidex.learn.scales import ALONE, Interval, Scales, jackknife, smallest_offsets
+from ambidex.learn.scales import ALONE, Scales, jackknife, smallest_offsets
 from ambidex.learn.views import OrbitViews, Transitions, orbit_views
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.maps import BoolArray, FloatArray
@@ -167,22 +167,13 @@ def identification(
                 reasons[member] = ALONE
             elif not known:
                 reasons[member] = "its response to commands is too uncertain; more varied commands would tell"
-    log_scale[:, ~identifiable] = 0.0
-    offset[:, ~offset_identifiable] = 0.0
-    scale = np.exp(log_scale[0])
-    log_scale_error = np.where(identifiable, jackknife(log_scale[1:]), np.nan)
-    offset_error = np.where(offset_identifiable, jackknife(offset[1:]), np.nan)
-    return Identification(
+    return Identification.estimated(
+        log_scale,
+        offset,
+        identifiable,
+        offset_identifiable,
+        confidence,
         group=group,
-        scale=scale,
-        offset=offset[0],
-        log_scale_error=log_scale_error,
-        offset_error=offset_error,
-        interval=Interval.around(
-            scale, offset[0], log_scale_error, offset_error, blocks=BLOCKS, confidence=confidence
-        ),
-        identifiable=identifiable,
-        offset_identifiable=offset_identifiable,
         offset_shared=offset_shared,
         orbit=label,
         reasons=tuple(reasons),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import stdtrit
@@ -20,24 +20,6 @@ class Interval(NamedTuple):
 
     scale: FloatArray
     offset: FloatArray
-
-    @classmethod
-    def around(
-        cls,
-        scale: FloatArray,
-        offset: FloatArray,
-        log_scale_error: FloatArray,
-        offset_error: FloatArray,
-        *,
-        blocks: int,
-        confidence: float,
-    ) -> Self:
-        """From standard errors that rest on so many blocks of data."""
-        ends = stdtrit(blocks - 1, 0.5 + confidence / 2) * np.array([-1.0, 1.0])
-        return cls(
-            scale=scale[:, None] * np.exp(log_scale_error[:, None] * ends),
-            offset=offset[:, None] + offset_error[:, None] * ends,
-        )
 
 
 @dataclass(frozen=True)
@@ -68,6 +50,39 @@ class Scales:
     offset_shared: BoolArray
     orbit: IntArray
     reasons: tuple[str, ...]
+
+    @classmethod
+    def estimated(
+        cls,
+        log_scale: FloatArray,
+        offset: FloatArray,
+        identifiable: BoolArray,
+        offset_identifiable: BoolArray,
+        confidence: float,
+        **others: Any,
+    ) -> Self:
+        """From estimates with all data and without one block of it each, (1 + blocks, n) each.
+
+        :param others: the fields that do not follow from them
+        """
+        scale = np.where(identifiable, np.exp(log_scale[0]), 1.0)
+        known_offset = np.where(offset_identifiable, offset[0], 0.0)
+        log_scale_error = np.where(identifiable, jackknife(log_scale[1:]), np.nan)
+        offset_error = np.where(offset_identifiable, jackknife(offset[1:]), np.nan)
+        ends = stdtrit(len(log_scale) - 2, 0.5 + confidence / 2) * np.array([-1.0, 1.0])
+        return cls(
+            scale=scale,
+            offset=known_offset,
+            log_scale_error=log_scale_error,
+            offset_error=offset_error,
+            interval=Interval(
+                scale=scale[:, None] * np.exp(log_scale_error[:, None] * ends),
+                offset=known_offset[:, None] + offset_error[:, None] * ends,
+            ),
+            identifiable=identifiable,
+            offset_identifiable=offset_identifiable,
+            **others,
+        )
 
     def action_map(self, name: str) -> ActionMap:
         """g of one transform: ``g(a)_i = o_i + s_i S (a_k - o_k) / s_k``."""
