@@ -110,21 +110,11 @@ def build_policy(config: RunConfig, env: gym.Env) -> ActorCriticPolicy:
 
 
 def _make(config: RunConfig, **options: Any) -> gym.Env:
+    from ambidex.envs.making import make
+
     if config.scenario is not None:
         options["scenario"] = config.scenario
-    name = _environment_id(config)
-    if name.startswith("ambidex/"):
-        import ambidex.envs  # noqa: F401  (registers them)
-    try:
-        return gym.make(name, disable_env_checker=True, **options)
-    except gym.error.Error as error:
-        raise ValueError(f"env {name!r}: {error}") from None
-    except TypeError as error:  # an environment that does not take our options
-        if config.scenario is None:
-            raise
-        raise ValueError(
-            f"env {name!r} cannot be made for the scenario {config.scenario!r}: {error}"
-        ) from None
+    return make(_environment_id(config), disable_env_checker=True, **options)
 
 
 def _environment_id(config: RunConfig) -> str:
