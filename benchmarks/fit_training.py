@@ -85,7 +85,7 @@ def run(scenario: str, fit: Fit, seed: int, steps: int) -> list[tuple[int, float
 
 def measured(arguments: argparse.Namespace) -> Iterator[tuple[str, str, int, int, float, float, float]]:
     for scenario in arguments.scenario or SCENARIOS:
-        for name in FITS:
+        for name in arguments.fit or FITS:
             fit = make_fit(name, scenario, arguments.update_weight)
             before = time.process_time()
             for seed in range(arguments.seeds):
@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20_000)
     parser.add_argument("--update-weight", type=float, default=0.05, help="largest; the paper's is 0.05")
     parser.add_argument("--scenario", choices=SCENARIOS, action="append", help="by default all")
+    parser.add_argument("--fit", choices=FITS, action="append", help="by default all")
     parser.add_argument("--out", type=Path, help="a CSV file of all iterations")
     arguments = parser.parse_args()
     rows = list(measured(arguments))
@@ -116,7 +117,7 @@ def main() -> None:
     print(f"\nmean error of m and b over {arguments.seeds} seeds, at these shares of {arguments.steps} steps")
     print(f"{'scenario':18}{'fit':26}" + "".join(f"{share:>17.0%}" for share in SHOWN) + f"{'return':>10}")
     for scenario in arguments.scenario or SCENARIOS:
-        for name in FITS:
+        for name in arguments.fit or FITS:
             own = [row for row in rows if row[:2] == (scenario, name)]
             cells = []
             for share in SHOWN:
