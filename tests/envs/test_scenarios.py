@@ -196,7 +196,7 @@ def test_a_user_writes_a_scenario_in_a_few_lines(tmp_path):
         (MINE + "  7: seven\n", r"scenario 'limping', 7: .*strings"),
         (MINE + "  symmetry: bee\n", r"mine.yaml, line 10: the key 'symmetry' is given twice"),
         (MINE + MINE, r"mine.yaml, line 11: the key 'limping' is given twice"),
-        ("[a]: {}\n", r"mine.yaml is not YAML: .*unhashable"),
+        ("[a]: {}\n", r"mine.yaml, line 1: .*cannot be a key"),
         (MINE + MINE.replace("limping", "other"), r"expected one scenario, found 2: limping, other"),
         ("- 1\n", "maps each scenario's name to its fields"),
         ("", "maps each scenario's name to its fields"),

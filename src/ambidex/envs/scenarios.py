@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsA
 
 import ambidex.envs.triangle_perturbations  # noqa: F401  (so that scenario files may name its kinds)
 from ambidex.envs.perturbations import Perturbation, parse
+from ambidex.symmetry.text import from_yaml
 
 ALL_GOALS = tuple(range(8))
 
@@ -68,7 +69,7 @@ def read(text: str, source: str) -> dict[str, Scenario]:
     :param source: what errors call the text, such as the file's name
     """
     try:
-        entries = yaml.load(text, _Loader)
+        entries = from_yaml(text)
     except yaml.YAMLError as error:
         raise ValueError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
     except ValueError as error:
@@ -76,24 +77,6 @@ def read(text: str, source: str) -> dict[str, Scenario]:
     if not isinstance(entries, dict) or not all(isinstance(fields, dict) for fields in entries.values()):
         raise ValueError(f"{source}: a scenario file maps each scenario's name to its fields")
     return {str(name): _scenario(str(name), fields, source) for name, fields in entries.items()}
-
-
-# The C loader keeps `ambidex scenarios` quick; the two read the same.
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML in which no mapping has a key twice."""
-
-
-def _mapping_without_duplicates(loader: _Loader, node: yaml.MappingNode) -> Any:
-    seen: set[str] = set()
-    for key, _ in node.value:
-        if isinstance(key, yaml.ScalarNode):
-            if key.value in seen:
-                raise ValueError(f"line {key.start_mark.line + 1}: the key {key.value!r} is given twice")
-            seen.add(key.value)
-    return loader.construct_mapping(node, deep=True)
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping_without_duplicates)
 
 
 def _scenario(name: str, fields: dict[str, Any], source: str) -> Scenario:

@@ -76,7 +76,8 @@ def _scale(one: Actuator) -> str:
 
 
 def _half_width(interval: tuple[float, float] | None) -> float:
-    low, high = interval or (0.0, 0.0)
+    assert interval is not None  # only what is known is told
+    low, high = interval
     return (high - low) / 2
 
 
@@ -125,12 +126,14 @@ def _motion_beside(diagnosis: PolicyDiagnosis) -> list[str]:
         return []
     lines = []
     for one, moved in zip(diagnosis.actuators, diagnosis.motion.actuators, strict=True):
-        needs = f"{_scale(moved)} times its counterparts' command"
-        said = f"{_name(one)}: the robot's own motion says it needs {needs}, "
         if one.contradicts(moved) and not one.is_off:
-            lines.append(f"{said}the policy acts as if it were {_scale(one)}.")
+            policy = f"the policy acts as if it were {_scale(one)}"
         elif moved.scale_is_off and not one.scale_known:
-            lines.append(f"{said}the policy does not tell.")
+            policy = "the policy does not tell"
+        else:
+            continue
+        needs = f"{_scale(moved)} times its counterparts' command"
+        lines.append(f"{_name(one)}: the robot's own motion says it needs {needs}, {policy}.")
     if any(_contradiction(diagnosis, one) for one in diagnosis.actuators):
         lines.append("The motion is about the robot, the policy about what has been learned of it so far.")
     if lines:
