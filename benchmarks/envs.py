@@ -18,11 +18,11 @@ import timing
 from pybullet_envs_gymnasium.gym_locomotion_envs import AntBulletEnv as StockEnv
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
-from ambidex.envs.ant_body import JOINTS
-from ambidex.envs.ant_bullet import AntBulletEnv, BulletAnt
-from ambidex.envs.ant_mujoco import AntMujocoEnv, MujocoAnt
-from ambidex.envs.ant_task import LARGEST_TORQUE, AntEnv
-from ambidex.envs.triangle import TriangleEnv, TriangleVecEnv
+from ambidex.envs.ant.body import JOINTS
+from ambidex.envs.ant.bullet import AntBulletEnv, BulletAnt
+from ambidex.envs.ant.mujoco import AntMujocoEnv, MujocoAnt
+from ambidex.envs.ant.task import LARGEST_TORQUE, AntEnv
+from ambidex.envs.triangle.robot import TriangleEnv, TriangleVecEnv
 
 AT_LEAST_OF_PHYSICS = 0.60
 AT_LEAST_OF_STOCK = 1.7

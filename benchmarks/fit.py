@@ -32,7 +32,7 @@ from scipy.signal import lfilter
 
 from ambidex import PairwiseFit, SymmetryGroup, calibrate, load
 from ambidex.learn import ActionMap
-from ambidex.learn.relations import Relations
+from ambidex.learn.fits.relations import Relations
 
 Batch = tuple[np.ndarray, dict[str, np.ndarray]]
 Maps = Mapping[str, ActionMap]

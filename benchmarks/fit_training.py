@@ -20,8 +20,8 @@ import triangle
 from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex import ASL, CalibratedFit, PairwiseFit, SymmetricPPO, TransitionFit
-from ambidex.learn.canonical import Noise
-from ambidex.learn.protocol import Fit
+from ambidex.actuators.canonical import Noise
+from ambidex.learn.fits.protocol import Fit
 
 SCENARIOS = ("triangle-rust", "triangle-weight")
 FITS = ("pairwise", "calibrated", "calibrated, eigenvector", "transition")

@@ -25,11 +25,11 @@ import gymnasium as gym
 import numpy as np
 
 from ambidex import identify, load
+from ambidex.actuators.identification import Identification, expected_after_clipping
+from ambidex.common.files import write_bytes
 from ambidex.envs import scenarios
-from ambidex.experiment.files import write_bytes
-from ambidex.learn.identification import Identification, expected_after_clipping
-from ambidex.report.maps import pair_multipliers
-from ambidex.report.runs import Run, load_runs
+from ambidex.experiment.many_runs.reading import Run, load_runs
+from ambidex.report.learned_maps import pair_multipliers
 
 SCENARIOS = ("A1.1", "A2.1", "A2.1-reversed", "A3.1", "A3.1-reversed", "A4.1", "A4.4")
 SIZES = (8_000, 20_000, 60_000)

@@ -19,7 +19,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
-from ambidex.learn import rollout
+from ambidex.learn.update.fast import rollout
 
 LIMIT = 0.3
 EPISODE = 1000

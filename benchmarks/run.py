@@ -22,12 +22,12 @@ import numpy as np
 import torch
 
 from ambidex import symmetry
-from ambidex.envs.ant_bullet import BulletAnt
-from ambidex.envs.ant_task import LARGEST_TORQUE
-from ambidex.experiment.metrics import MetricFiles
-from ambidex.experiment.presets import resolve
-from ambidex.experiment.progress import Silent
-from ambidex.experiment.training import Training
+from ambidex.envs.ant.bullet import BulletAnt
+from ambidex.envs.ant.task import LARGEST_TORQUE
+from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.one_run.metrics import MetricFiles
+from ambidex.experiment.one_run.progress import Silent
+from ambidex.experiment.one_run.training import Training
 
 SCENARIO = "A1.1"
 STEPS, BATCH = 4096, 64

@@ -20,7 +20,7 @@ import triangle
 from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex import ASL
-from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.envs.triangle.robot import TriangleVecEnv
 
 LOSS = ASL(policy_weight=1.0, value_weight=0.5, max_shift=2.0, dead_zone=0.0, value_gate=None, fit=None)
 METHODS = {

@@ -7,7 +7,7 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex import SymmetricPPO, load
-from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.envs.triangle.robot import TriangleVecEnv
 
 
 def train(

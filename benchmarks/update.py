@@ -35,8 +35,8 @@ from torch import nn
 from torch.nn import functional
 
 from ambidex.learn import ASL, MSL, PSL, SymmetricPPO
-from ambidex.learn.generic import Minibatch, symmetry_terms
-from ambidex.learn.networks import snapshot_means, snapshot_values
+from ambidex.learn.update.autograd import Minibatch, symmetry_terms
+from ambidex.learn.update.forward import snapshot_means, snapshot_values
 from ambidex.symmetry import load
 
 STEPS, BATCH, OBSERVATIONS, ACTIONS, HIDDEN, TRANSFORMS = 4096, 64, 28, 8, 256, 7

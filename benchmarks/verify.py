@@ -16,11 +16,11 @@ import gymnasium
 import numpy as np
 
 import ambidex.envs  # noqa: F401
-from ambidex.check import verify
-from ambidex.check.measure import IDENTITY, Bench, Branches
-from ambidex.check.scores import PLACED_THRESHOLD, STEP_THRESHOLD, scores, spread_of
-from ambidex.check.simulators import simulator_of
 from ambidex.symmetry import IndexMap, Symmetry, load
+from ambidex.verification import verify
+from ambidex.verification.bench import IDENTITY, Bench, Branches
+from ambidex.verification.scores import PLACED_THRESHOLD, STEP_THRESHOLD, scores, spread_of
+from ambidex.verification.simulators.protocol import simulator_of
 
 STATES = 64
 GROUP = load("ant")

@@ -7,7 +7,7 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from ambidex.envs.ant_bullet import AntBulletEnv
+from ambidex.envs.ant.bullet import AntBulletEnv
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 
 from ambidex import load
-from ambidex.envs.triangle_picture import draw
+from ambidex.envs.triangle.picture import draw
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -14,7 +14,7 @@ _HOME = {
     "lint": "ambidex.symmetry",
     "load": "ambidex.symmetry",
     "save": "ambidex.symmetry",
-    "derive": "ambidex.check.derive",
+    "derive": "ambidex.derivation.derive",
     "SymmetricPPO": "ambidex.learn",
     "MSL": "ambidex.learn",
     "PSL": "ambidex.learn",
@@ -26,14 +26,13 @@ _HOME = {
     "identify": "ambidex.learn",
     "ActionMap": "ambidex.learn",
     "SymmetricVecNormalize": "ambidex.learn",
-    "verify": "ambidex.check",
+    "verify": "ambidex.verification",
 }
 
 __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
-    from ambidex.check import verify as verify
-    from ambidex.check.derive import derive as derive
+    from ambidex.derivation.derive import derive as derive
     from ambidex.learn import ASL as ASL
     from ambidex.learn import MSL as MSL
     from ambidex.learn import PSL as PSL
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from ambidex.symmetry import lint as lint
     from ambidex.symmetry import load as load
     from ambidex.symmetry import save as save
+    from ambidex.verification import verify as verify
 
 
 def __getattr__(name: str) -> Any:

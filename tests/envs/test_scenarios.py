@@ -110,7 +110,7 @@ def test_a_reversed_scenario_turns_the_order_of_the_multipliers_and_nothing_else
 
 @pytest.mark.parametrize("name", REVERSED_MAPS)
 def test_a_reversed_motor_gets_the_torque_of_its_multiplier_and_has_the_true_maps(name):
-    from ambidex.envs.ant_mujoco import AntMujocoEnv
+    from ambidex.envs.ant.mujoco import AntMujocoEnv
 
     env = AntMujocoEnv(name)
     env.reset(seed=0)
@@ -130,7 +130,7 @@ def test_a_reversed_motor_gets_the_torque_of_its_multiplier_and_has_the_true_map
 def test_on_pybullet_a_reversed_motor_gets_the_same(name, monkeypatch):
     import pybullet
 
-    from ambidex.envs.ant_bullet import JOINT_LINKS, AntBulletEnv
+    from ambidex.envs.ant.bullet import JOINT_LINKS, AntBulletEnv
 
     env = AntBulletEnv(name)
     env.reset(seed=0)

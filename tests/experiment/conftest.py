@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from ambidex.experiment import run
-from ambidex.experiment.presets import resolve
+from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.one_run import run
 
 TINY = {
     "n_steps": 16,

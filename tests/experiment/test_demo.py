@@ -4,8 +4,8 @@ import pytest
 
 from ambidex.envs import scenarios
 from ambidex.experiment import demo
-from ambidex.experiment.presets import resolve
-from ambidex.experiment.progress import Silent
+from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.one_run.progress import Silent
 
 
 def test_the_true_ratios_are_those_of_the_rust():

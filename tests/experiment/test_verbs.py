@@ -5,9 +5,9 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from ambidex import cli
-from ambidex.experiment import sweep
-from ambidex.experiment.run import RunFailed
+from ambidex.cli import command_line as cli
+from ambidex.experiment.many_runs import sweep
+from ambidex.experiment.one_run.run import RunFailed
 
 runner = CliRunner()
 
@@ -79,7 +79,7 @@ def test_a_failed_run_of_a_sweep_ends_with_status_1(tmp_path, monkeypatch):
 
 
 def test_a_run_that_breaks_ends_with_status_1(tmp_path, monkeypatch):
-    from ambidex.experiment import run
+    from ambidex.experiment.one_run import run
 
     def fail(*arguments, **options):
         raise RunFailed("transform 'xz': the policy loss became nan")

@@ -28,7 +28,7 @@ def test_the_examples_run() -> None:
 
 def test_the_published_weights() -> None:
     """By what factor they differ between scenarios, from the table that the presets read."""
-    table = resources.files("ambidex.experiment").joinpath("hyperparameters.csv").read_text()
+    table = resources.files("ambidex.experiment.configure").joinpath("hyperparameters.csv").read_text()
     rows = list(csv.DictReader(table.splitlines()))
     factors = []
     for method in ("msl", "psl", "asl"):

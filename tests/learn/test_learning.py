@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from stable_baselines3.common.callbacks import BaseCallback
 
-from ambidex.envs.triangle import TriangleVecEnv
+from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.learn import ASL, CalibratedFit, PairwiseFit, SymmetricPPO
-from ambidex.learn.methods import LossChoice
+from ambidex.learn.losses.methods import LossChoice
 from ambidex.symmetry import load
 
 

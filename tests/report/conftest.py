@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ambidex import Symmetry, SymmetryGroup, cli, save
+from ambidex import Symmetry, SymmetryGroup, save
+from ambidex.cli import command_line as cli
 
 TRIANGLE = {
     "a": ([0, 2, 1], -1, "reflection"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ambidex.experiment.many_runs.reading import Series
 from ambidex.report.curves import Curve, align, average
-from ambidex.report.runs import Series
 
 
 def series(points: dict[int, float]) -> Series:

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 
 from ambidex.report import load_runs, summarise, write_figures
-from ambidex.report.charts import Chart, charts
-from ambidex.report.colours import METHOD_COLOURS
-from ambidex.report.figures import FORMATS, draw
+from ambidex.report.charts.charts import Chart, charts
+from ambidex.report.charts.colours import METHOD_COLOURS
+from ambidex.report.charts.files import FORMATS, draw
 
 from .conftest import WriteRun
 

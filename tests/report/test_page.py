@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ambidex.cli import app
+from ambidex.cli.command_line import app
 from ambidex.report import write_page
 
 from .conftest import WriteRun

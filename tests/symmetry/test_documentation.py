@@ -7,8 +7,8 @@ import gymnasium
 import pytest
 
 from ambidex.symmetry import lint_file, load
-from ambidex.symmetry.describe import describe
-from ambidex.symmetry.interop import to_signed_list
+from ambidex.symmetry.files.interop import to_signed_list
+from ambidex.symmetry.show.account import describe
 
 PAGE = (Path(__file__).parents[2] / "docs" / "describe.md").read_text()
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)

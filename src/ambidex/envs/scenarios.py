@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError
 
-import ambidex.envs.triangle_perturbations  # noqa: F401  (so that scenario files may name its kinds)
+import ambidex.envs.triangle.perturbations  # noqa: F401  (so that scenario files may name its kinds)
+from ambidex.common.yaml import from_yaml
 from ambidex.envs.perturbations import Perturbation, parse
-from ambidex.symmetry.text import from_yaml
 
 ALL_GOALS = tuple(range(8))
 

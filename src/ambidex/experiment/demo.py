@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ambidex.experiment.config import Method, RunConfig
-from ambidex.experiment.metrics import read_columns
-from ambidex.experiment.presets import resolve
-from ambidex.experiment.progress import Reporter
+from ambidex.experiment.configure.config import Method, RunConfig
+from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.one_run.metrics import read_columns
+from ambidex.experiment.one_run.progress import Reporter
 
 SCENARIO = "triangle-rust"
 METHODS: tuple[Method, ...] = ("ppo", "asl")
@@ -50,7 +50,7 @@ def demonstrate(out: Path, attend: Callable[[RunConfig], AbstractContextManager[
     :param out: holds the runs; runs that are there already are not trained again
     :param attend: opens the progress bar of a run
     """
-    from ambidex.experiment.run import train_or_resume
+    from ambidex.experiment.one_run.run import train_or_resume
 
     directories: dict[str, list[Path]] = {method: [] for method in METHODS}
     for seed in range(SEEDS):

@@ -6,37 +6,37 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ambidex.learn.action_maps import ActionMap as ActionMap
-    from ambidex.learn.calibrated import CalibratedFit as CalibratedFit
-    from ambidex.learn.calibration import Calibration as Calibration
-    from ambidex.learn.calibration import calibrate as calibrate
-    from ambidex.learn.identification import Identification as Identification
-    from ambidex.learn.identification import identify as identify
-    from ambidex.learn.methods import ASL as ASL
-    from ambidex.learn.methods import MSL as MSL
-    from ambidex.learn.methods import PSL as PSL
+    from ambidex.actuators.action_map import ActionMap as ActionMap
+    from ambidex.actuators.calibration import Calibration as Calibration
+    from ambidex.actuators.calibration import calibrate as calibrate
+    from ambidex.actuators.identification import Identification as Identification
+    from ambidex.actuators.identification import identify as identify
+    from ambidex.learn.fits.calibrated import CalibratedFit as CalibratedFit
+    from ambidex.learn.fits.pairwise import PairwiseFit as PairwiseFit
+    from ambidex.learn.fits.transition import TransitionFit as TransitionFit
+    from ambidex.learn.losses.methods import ASL as ASL
+    from ambidex.learn.losses.methods import MSL as MSL
+    from ambidex.learn.losses.methods import PSL as PSL
     from ambidex.learn.normalize import SymmetricVecNormalize as SymmetricVecNormalize
-    from ambidex.learn.pairwise import PairwiseFit as PairwiseFit
     from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
-    from ambidex.learn.prepared import NonFiniteLoss as NonFiniteLoss
-    from ambidex.learn.transition_fit import TransitionFit as TransitionFit
+    from ambidex.learn.update.iteration import NonFiniteLoss as NonFiniteLoss
 
 # Loaded when first used, so that describing a loss does not import torch.
 _HOME = {
-    "ASL": "methods",
-    "ActionMap": "action_maps",
-    "CalibratedFit": "calibrated",
-    "Calibration": "calibration",
-    "Identification": "identification",
-    "MSL": "methods",
-    "NonFiniteLoss": "prepared",
-    "PSL": "methods",
-    "PairwiseFit": "pairwise",
-    "SymmetricPPO": "ppo",
-    "SymmetricVecNormalize": "normalize",
-    "TransitionFit": "transition_fit",
-    "calibrate": "calibration",
-    "identify": "identification",
+    "ASL": "ambidex.learn.losses.methods",
+    "ActionMap": "ambidex.actuators.action_map",
+    "CalibratedFit": "ambidex.learn.fits.calibrated",
+    "Calibration": "ambidex.actuators.calibration",
+    "Identification": "ambidex.actuators.identification",
+    "MSL": "ambidex.learn.losses.methods",
+    "NonFiniteLoss": "ambidex.learn.update.iteration",
+    "PSL": "ambidex.learn.losses.methods",
+    "PairwiseFit": "ambidex.learn.fits.pairwise",
+    "SymmetricPPO": "ambidex.learn.ppo",
+    "SymmetricVecNormalize": "ambidex.learn.normalize",
+    "TransitionFit": "ambidex.learn.fits.transition",
+    "calibrate": "ambidex.actuators.calibration",
+    "identify": "ambidex.actuators.identification",
 }
 
 __all__ = [  # noqa: RUF022
@@ -47,5 +47,5 @@ __all__ = [  # noqa: RUF022
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
-        return getattr(importlib.import_module(f"ambidex.learn.{_HOME[name]}"), name)
+        return getattr(importlib.import_module(_HOME[name]), name)
     raise AttributeError(f"module 'ambidex.learn' has no attribute {name!r}")

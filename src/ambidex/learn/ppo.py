@@ -19,14 +19,15 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 
-from ambidex.learn import fast, generic
-from ambidex.learn.action_maps import ActionMap
-from ambidex.learn.methods import LossChoice
-from ambidex.learn.prepare import Preparation
-from ambidex.learn.prepared import Statistics
-from ambidex.learn.protocol import Metric
-from ambidex.learn.rollout import collect_rollouts
-from ambidex.learn.support import checked_losses, refuse_environment, refuse_policy
+from ambidex.actuators.action_map import ActionMap
+from ambidex.learn.fits.protocol import Metric
+from ambidex.learn.losses.methods import LossChoice
+from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
+from ambidex.learn.update import autograd as generic
+from ambidex.learn.update.fast import update as fast
+from ambidex.learn.update.fast.rollout import collect_rollouts
+from ambidex.learn.update.iteration import Statistics
+from ambidex.learn.update.preparation import Preparation
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ambidex.report import paper
-from ambidex.report.maps import Fit
+from ambidex.report.learned_maps import Fit
 from ambidex.report.statistics import Interval
 from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary, Summary
 from ambidex.report.wording import bounds, listed, method_name, number, pair_name, plural, score, steps

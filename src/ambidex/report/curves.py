@@ -8,7 +8,7 @@ from functools import reduce
 
 import numpy as np
 
-from ambidex.report.runs import Run, Series
+from ambidex.experiment.many_runs.reading import Run, Series
 from ambidex.report.statistics import Array
 
 

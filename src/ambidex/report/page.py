@@ -6,13 +6,13 @@ from importlib import resources
 from typing import Any
 
 from ambidex.envs import scenarios
-from ambidex.experiment.record import SCENARIO_COPY
+from ambidex.experiment.many_runs.reading import Run
+from ambidex.experiment.one_run.record import SCENARIO_COPY
 from ambidex.report import paper
 from ambidex.report.cards import cards
-from ambidex.report.charts import Chart, charts
-from ambidex.report.colours import COLOURS
-from ambidex.report.interactive import figure_json, plotly_script
-from ambidex.report.runs import Run
+from ambidex.report.charts.charts import Chart, charts
+from ambidex.report.charts.colours import COLOURS
+from ambidex.report.charts.interactive import figure_json, plotly_script
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_paper_order
 from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
 from ambidex.report.wording import listed, method_name, number, plural

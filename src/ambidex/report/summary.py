@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ambidex.experiment.many_runs.reading import Run, Runs
 from ambidex.report import paper
 from ambidex.report.curves import Curve, align, average, metric_curves
-from ambidex.report.maps import Fit, fit_of
-from ambidex.report.runs import Run, Runs
+from ambidex.report.learned_maps import Fit, fit_of
 from ambidex.report.settings import differing, differing_between
 from ambidex.report.statistics import (
     WINDOW,

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ambidex.experiment.files import write_bytes
-from ambidex.report import figures as drawing
+from ambidex.common.files import write_bytes
+from ambidex.experiment.many_runs.reading import load_runs
 from ambidex.report import records
+from ambidex.report.charts import files as drawing
 from ambidex.report.page import render
-from ambidex.report.runs import load_runs
 from ambidex.report.summary import Summary, summarise
 from ambidex.report.tables import results_csv, tables_latex, tables_markdown
 

@@ -10,7 +10,7 @@ from ambidex.symmetry.maps import IndexMap
 from ambidex.symmetry.transform import Symmetry
 
 if TYPE_CHECKING:
-    from ambidex.symmetry.layout import Layout
+    from ambidex.symmetry.layout.layout import Layout
 
 LARGEST_GROUP = 1024
 IDENTITY = "identity"

@@ -1,0 +1,248 @@
+"""`identify`: one scale and one offset per actuator, from what the robot does, whatever the policy.
+
+An exploring policy makes a small randomised experiment at every step, and the symmetry says which experiments
+should have had the same outcome (eq:homTran2): seen in the place of its counterpart (see `views`), an
+actuator's command should change the speed of its joint as the counterpart's does,
+
+    v' - v = F(s) + R(s, p_i S a_i),
+
+with R common to the orbit and p_i = 1/s_i the actuator's own. R says how a joint answers a torque in this
+posture and contact, so that legs that stand and legs that swing are compared at like; it differs between the
+two directions and has higher powers of the torque too, since a joint that meets its limit and a leg on the
+ground answer less than their share. F may differ from actuator to actuator; only to find offsets it is taken
+to be common, too. All are linear in features; `response` has the regression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from ambidex.actuators.canonical import ElementRelations, OrbitProblem
+from ambidex.actuators.response import BLOCKS, intercepts, responses, robust_moments, without_controls
+from ambidex.actuators.scales import ALONE, Scales, jackknife, smallest_offsets
+from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
+from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.maps import BoolArray, FloatArray
+
+LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
+LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
+LEAST_SHARE = 0.01  # of the strongest counterpart's answer: less is none
+LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
+KINKS, SMOOTHNESS = 200, 1e-3  # of the regression that stands in for an unknown policy
+
+
+@dataclass(frozen=True)
+class Identification(Scales):
+    """What each actuator needs, relative to its counterparts, as the robot's own motion tells.
+
+    :param transitions: how many it rests on; after slow forgetting, the number that still counts
+    """
+
+    transitions: float
+
+
+def identify(
+    group: SymmetryGroup,
+    observations: npt.ArrayLike,
+    actions: npt.ArrayLike,
+    next_observations: npt.ArrayLike,
+    *,
+    means: npt.ArrayLike | None = None,
+    offsets: bool = False,
+    confidence: float = 0.95,
+) -> Identification:
+    """Estimate the scale and offset of every actuator from transitions (s, a, s').
+
+    The commands must vary beyond what follows from the state: noise of an exploring policy, a person's jerks,
+    a shaker. No policy is needed.
+
+    :param group: the ideal symmetries, described by names: which observation is the speed of which joint
+    :param observations: (T, o) in the order in which they were visited
+    :param actions: (T, n) as the robot got them, clipped to the action box
+    :param next_observations: (T, o), none of them from after a reset
+    :param means: (T, n) what each action was to be expected from its state, if that is known (see
+        `expected_after_clipping`); otherwise it is estimated, which is less sure where the policy is far from
+        smooth: what the estimate misses counts as an experiment
+    :param offsets: whether actuators may have offsets, read from what is left when all else is explained
+    :param confidence: of the intervals, which take the correlation of consecutive states into account
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
+    orbits = orbit_views(group)
+    transitions = _checked(group, observations, actions, next_observations, means)
+    sums = [robust_moments(orbit, transitions) for orbit in orbits]
+    return identification(
+        group, orbits, sums, transitions=len(transitions), offsets=offsets, confidence=confidence
+    )
+
+
+def expected_after_clipping(
+    means: FloatArray, deviation: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike
+) -> FloatArray:
+    """The mean of a Gaussian action that is clipped to the action box: (T, n)."""
+    below, above = ((np.asarray(end, dtype=np.float64) - means) / deviation for end in (low, high))
+    inside = means * (ndtr(above) - ndtr(below)) + deviation * (_density(below) - _density(above))
+    ends = [
+        np.where(np.isfinite(end), end, 0.0) * share
+        for end, share in ((low, ndtr(below)), (high, ndtr(-above)))
+    ]
+    expected: FloatArray = inside + ends[0] + ends[1]
+    return expected
+
+
+def _density(standardised: FloatArray) -> FloatArray:
+    density: FloatArray = np.exp(-0.5 * np.square(standardised)) / np.sqrt(2 * np.pi)
+    return density
+
+
+def expected_actions(observations: FloatArray, actions: FloatArray) -> FloatArray:
+    """What each action was to be expected from its state, by a smooth regression on all the other blocks."""
+    spread = observations.std(axis=0)
+    varying = (observations - observations.mean(axis=0))[:, spread > 0] / spread[spread > 0]
+    random = np.random.default_rng(0)
+    directions = random.standard_normal((varying.shape[1], KINKS)) / np.sqrt(max(varying.shape[1], 1))
+    hidden = np.maximum(varying @ directions + random.standard_normal(KINKS), 0.0)
+    inputs = np.concatenate([np.ones((len(observations), 1)), varying, hidden], axis=1)
+    ends = np.linspace(0, len(inputs), BLOCKS + 1).astype(int)
+    blocks = [slice(start, end) for start, end in pairwise(ends)]
+    squares = np.stack([inputs[block].T @ inputs[block] for block in blocks])
+    products = np.stack([inputs[block].T @ actions[block] for block in blocks])
+    ridge = SMOOTHNESS * len(inputs) * np.eye(inputs.shape[1])
+    weights = np.linalg.solve(squares.sum(axis=0) - squares + ridge, products.sum(axis=0) - products)
+    return np.concatenate([inputs[block] @ own for block, own in zip(blocks, weights, strict=True)])
+
+
+def identification(
+    group: SymmetryGroup,
+    orbits: Sequence[OrbitViews],
+    sums: Sequence[FloatArray],
+    *,
+    transitions: float,
+    offsets: bool,
+    confidence: float,
+) -> Identification:
+    """From the moments of each orbit, of so many transitions, to scales and offsets with their intervals."""
+    size = group.action_size
+    relations = ElementRelations.of(group)
+    log_scale, offset = np.zeros((2, BLOCKS + 1, size))
+    identifiable, offset_identifiable, offset_shared = np.zeros((3, size), dtype=bool)
+    label = np.arange(size)
+    reasons = [""] * size
+    for orbit, blocks in zip(orbits, sums, strict=True):
+        members = orbit.members
+        label[members] = members[0]
+        problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
+        if missing := _missing(orbit, problems[0], transitions):
+            for member, reason in zip(members, missing, strict=True):
+                reasons[member] = reason
+            continue
+        gains, _ = responses(orbit, problems)
+        if (shares := gains / np.abs(gains).max(axis=-1, keepdims=True)).min() < LEAST_SHARE:
+            for member, own in zip(members, shares.T, strict=True):
+                reasons[member] = _wrong_answer(own)
+            continue
+        log_scale[:, members] = -np.log(gains)
+        everything = np.ones(len(relations.target), dtype=bool)
+        problem = OrbitProblem(relations, members, everything)
+        if offsets:
+            found = intercepts(orbit, problems, *responses(orbit, problems, alike=True))
+            offset[:, members], offset_shared[members] = smallest_offsets(
+                found, problem.shift_direction, 1 / gains
+            )
+        scale_known = jackknife(log_scale[1:, members]) < LARGEST_ERROR
+        identifiable[members] = scale_known & (len(members) > 1)
+        alone = len(members) == 1 and problem.shift_direction is not None
+        command = len(blocks[0, 0]) - len(orbit.terms) - 1  # the column of the command itself
+        usual = np.sqrt(blocks[..., command, command].sum() / blocks[..., 0, 0].sum())
+        offset_known = jackknife(offset[1:, members]) < LARGEST_ERROR * usual
+        offset_identifiable[members] = scale_known & offset_known & offsets & (not alone)
+        for member, known in zip(members, scale_known, strict=True):
+            if len(members) == 1:
+                reasons[member] = ALONE
+            elif not known:
+                reasons[member] = "its response to commands is too uncertain; more varied commands would tell"
+    return Identification.estimated(
+        log_scale,
+        offset,
+        identifiable,
+        offset_identifiable,
+        confidence,
+        group=group,
+        offset_shared=offset_shared,
+        orbit=label,
+        reasons=tuple(reasons),
+        transitions=float(transitions),
+    )
+
+
+def _missing(orbit: OrbitViews, sums: FloatArray, transitions: float) -> list[str]:
+    """What the data of an orbit lack, a reason for each of its actuators; none if they can tell."""
+    needed = max(LEAST_PER_FEATURE * len(orbit.terms), 2 * orbit.row_size)
+    if transitions < needed:
+        few = f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
+        return [few] * len(orbit.members)
+    if not sums[:, -1, -1].any():
+        still = "the speed of its joint never changes; are the next observations those after the step?"
+        return [still] * len(orbit.members)
+    experiments = _has_experiments(orbit, sums)
+    if experiments.all():
+        return []
+    own = "commands that follow from the state alone tell nothing; a little noise on them would"
+    other = "the commands of a counterpart follow from the state alone; a little noise on them would tell"
+    return [other if has_own else own for has_own in experiments]
+
+
+def _wrong_answer(shares: FloatArray) -> str:
+    """What is wrong with an orbit of which one actuator answers the other way or not at all."""
+    if (shares < -LEAST_SHARE).all():
+        return "its joint answers its command the other way round: is its motor or encoder reversed?"
+    if (shares >= LEAST_SHARE).all():
+        return "a counterpart of it answers its command the other way round or hardly at all"
+    return "its joint hardly answers its command"
+
+
+def _has_experiments(orbit: OrbitViews, sums: FloatArray) -> BoolArray:
+    """Of which members of an orbit the commands are more than what follows from the state."""
+    command = sums.shape[-1] - len(orbit.terms) - 1  # the column of the command itself
+    novel = without_controls(orbit, sums)[:, 0, 0]
+    whole = np.array([sums[views, command, command].sum() for views in orbit.views_of_members])
+    known: BoolArray = novel > LEAST_NOVELTY * whole
+    return known
+
+
+def _checked(
+    group: SymmetryGroup,
+    observations: npt.ArrayLike,
+    actions: npt.ArrayLike,
+    next_observations: npt.ArrayLike,
+    means: npt.ArrayLike | None,
+) -> Transitions:
+    """Arrays of finite numbers whose shapes fit the group and each other."""
+    given = {
+        "observations": (observations, group.observation_size),
+        "actions": (actions, group.action_size),
+        "next_observations": (next_observations, group.observation_size),
+    } | ({} if means is None else {"means": (means, group.action_size)})
+    arrays: dict[str, FloatArray] = {}
+    for name, (values, size) in given.items():
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != size:
+            raise ValueError(f"{name}: expected a row of {size} per transition, got shape {array.shape}")
+        if arrays and len(array) != len(arrays["observations"]):
+            raise ValueError(
+                f"{name} has {len(array)} rows, but there are {len(arrays['observations'])} observations"
+            )
+        if not np.isfinite(array).all():
+            row, element = np.argwhere(~np.isfinite(array))[0]
+            raise ValueError(f"{name}: row {row}, element {element} is {array[row, element]}")
+        arrays[name] = array
+    if not len(arrays["observations"]):
+        raise ValueError("there are no transitions")
+    arrays.setdefault("means", expected_actions(arrays["observations"], arrays["actions"]))
+    return Transitions(**arrays)

@@ -1,0 +1,186 @@
+"""The regression behind `identify`: how the joints of an orbit answer their commands, from sums of products.
+
+All that is needed of the transitions are the sums of products of their rows (see `OrbitViews.rows`), which
+add up and can be forgotten slowly. What is unknown is a product of an actuator's gain and the orbit's common
+response, so least squares alternates between the two.
+
+Not all transitions count alike. A limb in contact answers by a load that is not observed, so it counts a
+tenth; and a step that an impact has thrown far from what is to be expected counts the less the farther.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ambidex.actuators.torque_terms import TorqueTerms
+from ambidex.actuators.transitions import OrbitViews, Transitions
+from ambidex.symmetry.maps import BoolArray, FloatArray
+
+BLOCKS = 8
+IN_CONTACT = 0.1  # how much a transition counts whose limb is in contact
+OUTLIER = 2.2  # median errors, beyond which a transition counts less (Huber)
+LEAST_OUTLIER = 0.1  # of the root mean square error: most errors may be next to nothing
+LARGEST_GAIN = 1e3  # of an actuator beside its counterparts: where nothing is known, gains wander off
+RIDGE = 1e-8  # of each column's own size: what never varies must not matter
+DIRECTION_RIDGE = 1e-3  # the same, of what tells a push from a pull: it takes commands of both signs
+REWEIGHTED = 2  # times, until outliers no longer decide what an outlier is
+STEPS = 500
+
+
+def moments(orbit: OrbitViews, transitions: Transitions, expected: FloatArray | None = None) -> FloatArray:
+    """Sums of products of what the regression is about: (blocks, views, rows, rows).
+
+    A block has consecutive transitions, so that blocks are nearly independent of each other.
+
+    :param expected: `coefficients` of an earlier fit, from which outliers are told
+    """
+    blocks = []
+    for block in transitions.blocks(BLOCKS):
+        sums = []
+        for number, view in enumerate(orbit.views):
+            rows = orbit.rows(block, view)
+            rows *= np.sqrt(_weights(orbit, rows, None if expected is None else expected[number]))[:, None]
+            sums.append(rows.T @ rows)
+        blocks.append(sums)
+    return np.array(blocks)
+
+
+def robust_moments(orbit: OrbitViews, transitions: Transitions) -> FloatArray:
+    """`moments` in which outliers count less, told from the transitions themselves."""
+    sums = moments(orbit, transitions)
+    for _ in range(REWEIGHTED):
+        sums = moments(orbit, transitions, coefficients(orbit, sums.sum(axis=0)))
+    return sums
+
+
+def _weights(orbit: OrbitViews, rows: FloatArray, expected: FloatArray | None) -> FloatArray:
+    """How much each transition counts: (T,)."""
+    touching = orbit.touching(rows)
+    weights = np.where(touching, IN_CONTACT, 1.0)
+    if expected is not None:
+        errors = np.abs(rows[:, -1] - rows[:, :-1] @ expected)
+        for alike in (touching, ~touching):
+            if errors[alike].any():
+                size = np.sqrt(np.square(errors[alike]).mean())
+                usual = max(OUTLIER * float(np.median(errors[alike])), LEAST_OUTLIER * float(size))
+                weights[alike] *= usual / np.maximum(errors[alike], usual)
+    return weights
+
+
+def coefficients(orbit: OrbitViews, sums: FloatArray) -> FloatArray:
+    """What the fit to these sums multiplies each column of a row by to expect its outcome: (views, rows - 1).
+
+    :param sums: (views, rows, rows)
+    """
+    gains, response = responses(orbit, sums)
+    controls = sums.shape[-1] - len(orbit.terms) - 1
+    found = np.empty((len(orbit.views), sums.shape[-1] - 1))
+    for of_member, powers in zip(orbit.views_of_members, orbit.terms.powers(gains), strict=True):
+        own = sums[of_member].sum(axis=0)
+        answer = powers * response
+        left = own[:controls, -1] - own[:controls, controls:-1] @ answer
+        of_controls = _solve(own[:controls, :controls], left[:, None])[:, 0]
+        found[of_member] = np.concatenate([of_controls, answer])
+    return found
+
+
+def responses(
+    orbit: OrbitViews, problems: FloatArray, *, alike: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """p of each actuator, of geometric mean about 1, and the coefficients of R: (..., m) and (..., terms).
+
+    The controls are taken out actuator by actuator. What is left is a product of the actuator's p and the
+    orbit's R, fitted by alternating least squares: first as if a push and a pull had like effects, which any
+    commands can tell, then with what tells them apart. If the commands cannot, the first answer stands.
+
+    :param problems: (..., views, rows, rows)
+    :param alike: whether to leave it at the first
+    """
+    terms = orbit.terms
+    rest = without_controls(orbit, problems)
+    gains = np.ones(rest.shape[:-2])
+    gains, response = _alternate(terms, rest, gains, ~terms.even)
+    if not alike:
+        gains, response = _alternate(terms, rest, gains, np.ones(len(terms), dtype=bool))
+    return gains, response
+
+
+def _alternate(
+    terms: TorqueTerms, rest: FloatArray, gains: FloatArray, used: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Gains and response in turn, by these terms alone, until the gains stay where they are."""
+    squares, products = rest[..., :-1, :-1][..., used, :][..., used], rest[..., :-1, -1][..., used]
+    ridge = np.where(terms.even, DIRECTION_RIDGE, RIDGE)[used]
+    for _ in range(STEPS):
+        powers = terms.powers(gains)[..., used]
+        pooled = (powers[..., :, None] * squares * powers[..., None, :]).sum(axis=-3)
+        answer = _solve(pooled, (powers * products).sum(axis=-2)[..., None], ridge)[..., 0]
+        slope = terms.slopes(gains)[..., used] * answer[..., None, :]
+        error = products - (squares @ (powers * answer[..., None, :])[..., None])[..., 0]
+        curvature = (slope[..., None, :] @ squares @ slope[..., None])[..., 0, 0]
+        following = gains + (slope * error).sum(axis=-1) / np.maximum(curvature, np.finfo(float).tiny)
+        sizes = np.maximum(np.abs(following), np.finfo(float).tiny)
+        following /= np.exp(np.log(sizes).mean(axis=-1, keepdims=True))
+        following = np.clip(following, -LARGEST_GAIN, LARGEST_GAIN)
+        settled = np.abs(following - gains).max() < 1e-9
+        gains = following
+        if settled:
+            break
+    response = np.zeros((*answer.shape[:-1], len(terms)))
+    response[..., used] = answer
+    return gains, response
+
+
+def without_controls(orbit: OrbitViews, problems: FloatArray) -> FloatArray:
+    """The moments of response and outcome of each actuator with the controls taken out: (..., m, d, d)."""
+    controls = problems.shape[-1] - len(orbit.terms) - 1
+    rest = []
+    for of_member in orbit.views_of_members:
+        own = problems[..., of_member, :, :].sum(axis=-3)
+        taken = _solve(own[..., :controls, :controls], own[..., :controls, controls:])
+        rest.append(own[..., controls:, controls:] - own[..., controls:, :controls] @ taken)
+    return np.stack(rest, axis=-3)
+
+
+def intercepts(
+    orbit: OrbitViews, problems: FloatArray, gains: FloatArray, response: FloatArray
+) -> FloatArray:
+    """The offset of each actuator, (..., m), up to what a common F can hide.
+
+    With p and R known, ``v' - v - R(p S a) = F - p R' S o`` is linear in F and o, with R' the factor of the
+    torque itself.
+
+    :param gains: p, of a fit in which a push and a pull are alike, and so
+    :param response: R
+    """
+    size, linear = len(orbit.terms), orbit.feature_count
+    controls = problems.shape[-1] - size - 1
+    count = len(orbit.members)
+    left = np.zeros((*problems.shape[:-3], controls + count, controls + count))
+    right = np.zeros((*problems.shape[:-3], controls + count))
+    powers = orbit.terms.powers(gains)
+    for at, view in enumerate(orbit.views):
+        own = problems[..., at, :, :]
+        member = int(np.flatnonzero(orbit.members == view.member)[0])
+        column = controls + member
+        along = -gains[..., member, None] * view.sign * response[..., :linear]  # of o_i, by the features
+        answer = powers[..., member, :] * response
+        rest = own[..., :controls, -1] - (own[..., :controls, controls:-1] @ answer[..., None])[..., 0]
+        left[..., :controls, :controls] += own[..., :controls, :controls]
+        crossing = (own[..., :controls, :linear] @ along[..., None])[..., 0]
+        left[..., :controls, column] += crossing
+        left[..., column, :controls] += crossing
+        left[..., column, column] += (crossing[..., :linear] * along).sum(axis=-1)
+        right[..., :controls] += rest
+        right[..., column] += (rest[..., :linear] * along).sum(axis=-1)
+    return _solve(left, right[..., None])[..., controls:, 0]
+
+
+def _solve(squares: FloatArray, right: FloatArray, ridge: float | FloatArray = RIDGE) -> FloatArray:
+    """Least squares from sums of products, whatever the units of its columns."""
+    sizes = np.sqrt(np.diagonal(squares, axis1=-2, axis2=-1))
+    units = np.where(sizes > 0, sizes, 1.0)
+    scaled = squares / (units[..., :, None] * units[..., None, :])
+    scaled += ridge * np.eye(squares.shape[-1])
+    solution: FloatArray = np.linalg.solve(scaled, right / units[..., None]) / units[..., None]
+    return solution

@@ -1,0 +1,270 @@
+"""Each actuator's transitions as its orbit's reference would have had them, and what is said about them.
+
+A symmetry carries an actuator to a counterpart, and the whole transition (s, a, s') with it. In that *view*
+all actuators of an orbit sit in the same place of the same robot: the same state and command should have the
+same outcome, and where they do not, the actuators differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ambidex.actuators.canonical import ElementRelations
+from ambidex.actuators.torque_terms import TorqueTerms
+from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.layout.layout import Actuator, Layout
+from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
+
+AT_LIMIT = 0.025  # of a joint's range, at either end
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Steps of a robot in the order in which they were made, a row each.
+
+    :param observations: s
+    :param actions: a, as the robot got it: clipped to the action box
+    :param next_observations: s'
+    :param means: what the action was to be expected from the state, the clipping included: beyond it, the
+        action is an experiment
+    """
+
+    observations: FloatArray
+    actions: FloatArray
+    next_observations: FloatArray
+    means: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.observations)
+
+    def blocks(self, count: int) -> list[Transitions]:
+        """So many parts of consecutive transitions."""
+        ends = np.linspace(0, len(self), count + 1).astype(int)
+        return [
+            Transitions(
+                self.observations[start:end],
+                self.actions[start:end],
+                self.next_observations[start:end],
+                self.means[start:end],
+            )
+            for start, end in pairwise(ends)
+        ]
+
+
+@dataclass(frozen=True)
+class View:
+    """How to see an actuator's transitions in the place of the reference.
+
+    :param member: the actuator
+    :param sign: S, the reference's command that does what 1 does for the actuator, were they alike
+    :param observations: (o, o), carries observations there
+    :param actions: (n, n), carries actions there
+    """
+
+    member: int
+    sign: float
+    observations: FloatArray
+    actions: FloatArray
+
+    @classmethod
+    def of(cls, reference: int, observations: FloatArray, actions: FloatArray) -> View:
+        """The view through these maps, whose actions are signed permutations."""
+        member = int(np.flatnonzero(actions[reference])[0])
+        return cls(member, float(actions[reference, member]), observations, actions)
+
+    def is_same(self, other: View) -> bool:
+        return np.array_equal(self.observations, other.observations) and np.array_equal(
+            self.actions, other.actions
+        )
+
+
+@dataclass(frozen=True)
+class OrbitViews:
+    """All views of the actuators of one orbit.
+
+    :param members: the actuators, the first one is the reference
+    :param views: one or more of each actuator
+    :param speed: the observation that is the speed of the reference's joint
+    :param positions: those that are positions of the joints of its limb, its own included
+    :param speeds: those that are their speeds
+    :param contact: the one that is the contact of its limb, if any
+    :param stops: (positions, 2), below and above which a joint is at its limit, infinite if not described
+    """
+
+    members: IntArray
+    views: tuple[View, ...]
+    speed: int
+    positions: tuple[int, ...]
+    speeds: tuple[int, ...]
+    contact: int | None
+    stops: FloatArray
+
+    @property
+    def feature_count(self) -> int:
+        moving = len(self.positions) + len(self.speeds)
+        free = 1 + moving + moving * (moving + 1) // 2 + 2 * len(self.positions)
+        return free * (1 if self.contact is None else 2)
+
+    @property
+    def terms(self) -> TorqueTerms:
+        """Of the response in the command."""
+        return TorqueTerms(self.feature_count)
+
+    @property
+    def row_size(self) -> int:
+        """How many numbers `rows` has per transition."""
+        view = self.views[0]
+        others = len(view.observations) - len(self.seen) + len(view.actions) - 1
+        return self.feature_count + others + 2 * len(self.terms) + 1
+
+    @property
+    def seen(self) -> set[int]:
+        """The observations that the features of the response already hold."""
+        contact = set() if self.contact is None else {self.contact}
+        return {*self.positions, *self.speeds} | contact
+
+    @property
+    def views_of_members(self) -> list[list[int]]:
+        """The numbers of each member's views."""
+        return [
+            [number for number, view in enumerate(self.views) if view.member == member]
+            for member in self.members
+        ]
+
+    def rows(self, transitions: Transitions, view: View) -> FloatArray:
+        """What the regression is about, a row per transition: controls, terms of the response, outcome.
+
+        The controls are what the outcome depends on beside the experiment: first the features of the
+        response, then all other observations and commands, then the response that was to be expected.
+        """
+        states = transitions.observations @ view.observations.T
+        outcome = transitions.next_observations @ view.observations[self.speed] - states[:, self.speed]
+        features = self.features(states)
+        others = [
+            states[:, [index for index in range(states.shape[1]) if index not in self.seen]],
+            np.delete(transitions.actions @ view.actions.T, self.members[0], axis=1),
+        ]
+        commands, means = (
+            view.sign * given[:, view.member] for given in (transitions.actions, transitions.means)
+        )
+        deviation = float(np.linalg.norm(commands - means)) / np.sqrt(max(len(commands), 1))
+        responses = [self.terms.expected(features, means, deviation), self.terms.of(features, commands)]
+        return np.concatenate([features, *others, *responses, outcome[:, None]], axis=1)
+
+    def features(self, states: FloatArray) -> FloatArray:
+        """What the response of a joint to its torque depends on: its limb's posture, speed and contact.
+
+        Posture and speed come with their squares and products, and with whether a joint is at its limit.
+        """
+        position = states[:, list(self.positions)]
+        moving = np.concatenate([position, states[:, list(self.speeds)]], axis=1)
+        first, second = np.triu_indices(moving.shape[1])
+        parts = [
+            np.ones((len(states), 1)),
+            moving,
+            moving[:, first] * moving[:, second],
+            (position < self.stops[:, 0]).astype(np.float64),
+            (position > self.stops[:, 1]).astype(np.float64),
+        ]
+        free = np.concatenate(parts, axis=1)
+        if self.contact is None:
+            return free
+        return np.concatenate([free, free * states[:, self.contact, None]], axis=1)
+
+    def touching(self, rows: FloatArray) -> BoolArray:
+        """In which of these `rows` the limb touches the ground, as far as that is observed."""
+        if self.contact is None:
+            return np.zeros(len(rows), dtype=bool)
+        touching: BoolArray = rows[:, self.feature_count // 2] > 0.5
+        return touching
+
+
+def orbit_views(group: SymmetryGroup) -> list[OrbitViews]:
+    """The views of every orbit of actuators; refuses a description that does not say enough."""
+    layout = _described(group)
+    relations = ElementRelations.of(group)
+    everything = np.ones(len(relations.target), dtype=bool)
+    actuators = layout.actuators
+    found = []
+    for members in relations.orbits(everything):
+        own = actuators[members[0]]
+        limb = layout.body.joints[own.joint].limb
+        joints = {
+            one.joint: one
+            for one in actuators
+            if one is own or (limb is not None and layout.body.joints[one.joint].limb == limb)
+        }
+        placed = [one for one in joints.values() if one.position_index is not None]
+        assert own.velocity_index is not None
+        found.append(
+            OrbitViews(
+                members=members,
+                views=tuple(_views(group, members)),
+                speed=own.velocity_index,
+                positions=tuple(one.position_index for one in placed if one.position_index is not None),
+                speeds=tuple(one.velocity_index for one in joints.values() if one.velocity_index is not None),
+                contact=own.contact_index,
+                stops=np.array([_stops(one) for one in placed]).reshape(-1, 2),
+            )
+        )
+    return found
+
+
+def _stops(actuator: Actuator) -> tuple[float, float]:
+    if actuator.limits is None:
+        return -np.inf, np.inf
+    low, high = actuator.limits
+    margin = AT_LIMIT * (high - low)
+    return low + margin, high - margin
+
+
+def _views(group: SymmetryGroup, members: IntArray) -> list[View]:
+    """The identity, all transforms, and products of them until every member is carried to the reference."""
+    size = group.observation_size
+    assert isinstance(size, int)
+    reference = int(members[0])
+    steps = [
+        (symmetry.observation_map.matrix, symmetry.action_map.matrix)  # type: ignore[union-attr]
+        for symmetry in group
+    ]
+    newest = [View.of(reference, np.eye(size), np.eye(group.action_size))]
+    views = list(newest)
+    while newest and (len(views) == 1 or {view.member for view in views} < set(members.tolist())):
+        reached = {view.member for view in views} if len(views) > 1 else set()
+        following: list[View] = []
+        for view in newest:
+            for of_observations, of_actions in steps:
+                product = View.of(reference, view.observations @ of_observations, view.actions @ of_actions)
+                if product.member not in reached and not any(product.is_same(one) for one in following):
+                    following.append(product)
+        newest = [one for one in following if not any(one.is_same(view) for view in views)]
+        views += newest
+    return views
+
+
+def _described(group: SymmetryGroup) -> Layout:
+    """The group's layout, if it names the speed of the joint that each action drives."""
+    if group.layout is None:
+        raise ValueError(
+            "actuators are identified by the speeds of their joints, and this group does not say which "
+            "observations those are; describe the robot by names (see 'Describe your robot')"
+        )
+    if isinstance(group.observation_size, dict):
+        raise ValueError("actuators cannot be identified from Dict observations; join them into one vector")
+    by_name = {one.name: one for one in group.layout.actuators}
+    for index, name in enumerate(group.layout.action_names):
+        actuator: Actuator | None = by_name.get(name)
+        if actuator is None:
+            raise ValueError(
+                f"action {index} ({name!r}) drives no joint of the description, so its effect is not known; "
+                "write it as the torque of a joint"
+            )
+        if actuator.velocity_index is None:
+            raise ValueError(
+                f"action {index} ({name!r}) drives joint {actuator.joint!r}, whose speed is not among the "
+                "observations; actuators are identified by what they do to the speed of their joint"
+            )
+    return group.layout

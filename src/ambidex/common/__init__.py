@@ -1,0 +1,1 @@
+"""What every step uses: files, YAML, words."""

@@ -1,0 +1,1 @@
+"""DERIVE: descriptions from robot models."""

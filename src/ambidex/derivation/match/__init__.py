@@ -1,0 +1,1 @@
+"""Which body, joint and actuator of a model an isometry carries to which."""

@@ -1,0 +1,306 @@
+"""What a policy tells about its robot: a diagnosis from what it does in states and in their images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ambidex.actuators.calibration import Calibration, calibrate
+from ambidex.actuators.identification import expected_after_clipping
+from ambidex.diagnosis.diagnosis import Diagnosis, actuators_of, shared_offsets_of
+from ambidex.diagnosis.history import Movement, fitted_scales, true_scales
+from ambidex.diagnosis.logged import Log, Observations, read_observations
+from ambidex.diagnosis.motion import MotionDiagnosis, can_tell, diagnose_motion
+from ambidex.diagnosis.visited import visit
+from ambidex.experiment.many_runs.reading import Run, load_runs
+from ambidex.report.statistics import Array
+from ambidex.symmetry import SymmetryGroup, load
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.policies import ActorCriticPolicy
+
+STATES = 4096
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What the policy does with one actuator.
+
+    :param agreement: how closely it follows the calibrated symmetry there, 1 exactly, 0 not at all
+    :param saturated: the share of states in which the command lies beyond the action box
+    :param moved: the fitted scale over training, None where nothing was fitted
+    """
+
+    agreement: float
+    saturated: float
+    moved: Movement | None
+
+
+@dataclass(frozen=True)
+class Transform:
+    """One symmetry: how the policy follows it, and what the training made of it.
+
+    :param agreement: with the calibrated symmetry, the mean over the actuators that are known
+    :param value_distance: mean \\|V(f(s)) - V(s)\\| in standard deviations of V, None without a critic
+    :param value_distance_moved: the logged distance over training, None where it was not logged
+    :param neutral: the share of states that the dead zone left out at the end, None if not logged
+    :param blocked: the share of samples that the value gate blocked over the second half, None if not logged
+    """
+
+    name: str
+    agreement: float
+    value_distance: float | None
+    value_distance_moved: Movement | None
+    neutral: float | None
+    blocked: float | None
+
+
+@dataclass(frozen=True)
+class PolicyDiagnosis(Diagnosis):
+    """:param states: how many visited states it rests on
+    :param behaviours: one for each actuator
+    :param best_return: of the run, None without evaluations
+    :param plain_return: the best return of plain PPO, same scenario, robot, seed and steps, where that run
+        is done and lies beside it
+    :param motion: what the robot's own motion told while the policy visited the states, None where it was not
+        recorded or the description does not say which observations are the speeds of the joints
+    """
+
+    states: int
+    behaviours: tuple[Behaviour, ...]
+    transforms: tuple[Transform, ...]
+    best_return: float | None = None
+    plain_return: float | None = None
+    motion: MotionDiagnosis | None = None
+
+    @property
+    def least_followed(self) -> Transform:
+        return min(self.transforms, key=lambda transform: transform.agreement)
+
+    def as_dict(self) -> dict[str, Any]:
+        plain = super().as_dict()
+        behaviours = plain.pop("behaviours")
+        return plain | {
+            "actuators": [
+                one | behaviour for one, behaviour in zip(plain["actuators"], behaviours, strict=True)
+            ],
+            "least_followed": self.least_followed.name,
+            "motion": None if self.motion is None else self.motion.as_dict(),
+        }
+
+
+def diagnose_run(
+    directory: Path, *, states: int = STATES, observations: Path | None = None
+) -> PolicyDiagnosis:
+    """Diagnose the last policy of a run directory, and beside it the robot that it moves.
+
+    :param states: how many states to visit, acting as in training
+    :param observations: a file of visited observations instead
+    """
+    from ambidex.experiment.trained import stored
+
+    run = _read(directory)
+    group = run.group
+    if group is None:
+        raise ValueError(f"{directory} has no symmetry.yaml, so there is nothing to compare actuators by")
+    policy = stored.load(directory, "last")
+    log: Log | None = None
+    try:
+        if observations is not None:
+            visited = _finite(observations)
+        else:
+            log = visit(policy, states)
+            visited = log.observations
+        bounds = _bounds(policy.env.action_space)
+    finally:
+        policy.env.close()
+    means, symmetric, distances = _answers_of_actor_critic(policy.policy, group, visited)
+    deviation = policy.policy.log_std.exp().double().numpy(force=True)
+    expected = expected_after_clipping(means, deviation, *bounds)
+    found = calibrate(group, means, symmetric, bounds=bounds)
+    title = f"{run.scenario}, {run.method}, seed {run.seed}, after {run.steps:,} steps"
+    plain = _plain_twin(run)
+    return replace(
+        _diagnosis(title, found, means, bounds, distances, run),
+        best_return=_best_return(run),
+        plain_return=None if plain is None else _best_return(plain),
+        motion=None if log is None else _motion(run, group, log, expected),
+    )
+
+
+def diagnose_policy(
+    model: BaseAlgorithm, group: SymmetryGroup, observations: Observations
+) -> PolicyDiagnosis:
+    """Diagnose any Stable-Baselines3 model with continuous actions from observations that it visited.
+
+    :param model: its deterministic actions are compared
+    :param group: the ideal symmetries of the robot
+    :param observations: in the order in which they were visited, as the policy takes them
+    """
+    bounds = _bounds(model.action_space)
+
+    def answer(states: Any) -> Array:
+        return np.asarray(model.predict(states, deterministic=True)[0], dtype=np.float64)
+
+    means = answer(observations)
+    symmetric = {symmetry.name: answer(symmetry.observation(observations)) for symmetry in group}
+    found = calibrate(group, means, symmetric, bounds=bounds)
+    title = f"{type(model).__name__} policy, after {model.num_timesteps:,} steps"
+    return _diagnosis(title, found, means, bounds)
+
+
+def diagnose_zip(
+    path: Path, *, symmetry: str, observations: Path, algorithm: str = "PPO", trust: bool = False
+) -> PolicyDiagnosis:
+    """Diagnose a policy that Stable-Baselines3 saved.
+
+    :param path: the .zip file
+    :param symmetry: a description's file or catalog name
+    :param observations: a file of visited observations
+    :param algorithm: the class of Stable-Baselines3 that saved it
+    :param trust: that you know where the file comes from: loading it runs the code that is pickled in it
+    """
+    if not trust:
+        raise ValueError(
+            f"{path}: loading a Stable-Baselines3 file runs the code that is pickled in it; "
+            "if you know where it comes from, give --trust"
+        )
+    import stable_baselines3
+
+    known = sorted(name for name in stable_baselines3.__all__ if name.isupper())
+    if algorithm not in known:
+        raise ValueError(f"no algorithm {algorithm!r} in Stable-Baselines3; there are {', '.join(known)}")
+    try:
+        model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
+    except OSError:
+        raise
+    except Exception as error:  # whatever the pickled code, or another class's state, runs into
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+            f"{path} cannot be loaded as {algorithm} ({reason}); --algorithm names the class that saved it"
+        ) from None
+    return diagnose_policy(model, load(symmetry), _finite(observations))
+
+
+def _finite(path: Path) -> Observations:
+    """The observations in a file, refused if a policy cannot answer them."""
+    observations = read_observations(path)
+    parts = observations if isinstance(observations, dict) else {"": observations}
+    for name, part in parts.items():
+        wrong = np.argwhere(~np.isfinite(part))
+        if len(wrong):
+            row, element = wrong[0]
+            where = f"{name!r} row" if name else "row"
+            raise ValueError(f"{path}: {where} {row}, element {element} is {part[row, element]}")
+    return observations
+
+
+def _bounds(space: Any) -> tuple[Array, Array]:
+    if not hasattr(space, "low"):
+        raise ValueError(f"actuators have scales only where actions are continuous, not in {space}")
+    return np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
+
+
+def _read(directory: Path) -> Run:
+    if not (directory / "run.json").is_file():
+        raise ValueError(
+            f"{directory} holds no run.json; give one run directory, as `ambidex train` writes it"
+        )
+    return load_runs([directory]).runs[0]
+
+
+def _plain_twin(run: Run) -> Run | None:
+    """The finished run of plain PPO beside a run, as a sweep lays them out, if only the method differs."""
+    beside = run.directory.parent.parent / "ppo" / run.directory.name
+    if run.method == "ppo" or not (beside / "run.json").is_file():
+        return None
+    try:
+        plain = _read(beside)
+    except ValueError:  # whatever is wrong there, it is not the run that was asked about
+        return None
+
+    def kind(one: Run) -> tuple[str, int, int]:
+        return one.scenario, one.seed, one.steps
+
+    is_twin = plain.method == "ppo" and plain.status == "done" and kind(plain) == kind(run)
+    return plain if is_twin else None
+
+
+def _answers_of_actor_critic(
+    policy: ActorCriticPolicy, group: SymmetryGroup, observations: Observations
+) -> tuple[Array, dict[str, Array], dict[str, float]]:
+    """Unclipped means at the states and at their images, and relative value distances."""
+    import torch
+
+    @torch.no_grad()
+    def answer(states: Any) -> tuple[Array, Array]:
+        tensors = policy.obs_to_tensor(states)[0]
+        mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr]
+        return mean.double().numpy(), policy.predict_values(tensors).double().flatten().numpy()
+
+    means, values = answer(observations)
+    symmetric, distances = {}, {}
+    for symmetry in group:
+        symmetric[symmetry.name], images = answer(symmetry.observation(observations))
+        distances[symmetry.name] = float(np.abs(images - values).mean() / max(values.std(), 1e-12))
+    return means, symmetric, distances
+
+
+def _diagnosis(
+    title: str,
+    found: Calibration,
+    means: Array,
+    bounds: tuple[Array, Array],
+    distances: Mapping[str, float] | None = None,
+    run: Run | None = None,
+) -> PolicyDiagnosis:
+    """What the calibration of a policy says, with what its training logged where that is known.
+
+    :param distances: for each transform how differently the critic values states and images
+    """
+    group = found.group
+    agreement = np.mean([found.agreement[name] for name in group.names], axis=0)
+    saturated = ((means <= bounds[0]) | (means >= bounds[1])).mean(axis=0)
+    moved = fitted_scales(run, group) if run else None
+    return PolicyDiagnosis(
+        title=title,
+        actuators=actuators_of(found, true_scales(run, group) if run else None),
+        shared_offsets=shared_offsets_of(found),
+        states=len(means),
+        behaviours=tuple(
+            Behaviour(float(agreement[i]), float(saturated[i]), moved[i] if moved else None)
+            for i in range(group.action_size)
+        ),
+        transforms=tuple(_transform(name, found, distances or {}, run) for name in group.names),
+    )
+
+
+def _transform(name: str, found: Calibration, distances: Mapping[str, float], run: Run | None) -> Transform:
+    logged = run.metrics if run else {}
+    known = found.identifiable | found.offset_identifiable
+    neutral = logged.get(("neutral_rejection_ratio", name, ""))
+    blocked = logged.get(("value_gate_ratio", name, ""))
+    distance = logged.get(("value_distance", name, ""))
+    return Transform(
+        name=name,
+        agreement=float(found.agreement[name][known if known.any() else slice(None)].mean()),
+        value_distance=distances.get(name),
+        value_distance_moved=None if distance is None else Movement.of(distance),
+        neutral=None if neutral is None else float(neutral.values[-1]),
+        blocked=None if blocked is None else float(blocked.values[len(blocked.values) // 2 :].mean()),
+    )
+
+
+def _motion(run: Run, group: SymmetryGroup, log: Log, means: Array) -> MotionDiagnosis | None:
+    if not can_tell(group):
+        return None
+    return diagnose_motion(run.scenario, group, log, means=means, true_scales=true_scales(run, group))
+
+
+def _best_return(run: Run) -> float | None:
+    return None if run.returns is None else float(run.returns.values.max())

@@ -1,0 +1,1 @@
+"""The paper's ant: one task, two simulators."""

@@ -1,0 +1,1 @@
+"""Sweeps, their status, and reading run directories as they are."""

@@ -1,0 +1,1 @@
+"""How action maps follow the robot."""

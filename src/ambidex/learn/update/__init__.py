@@ -1,0 +1,1 @@
+"""One iteration: its constants, and the updates that use them."""

@@ -1,0 +1,1 @@
+"""The update and roll-out of plain MLPs on the CPU, by hand."""

@@ -1,0 +1,160 @@
+"""The roll-out of a plain policy, and its mean actions for evaluation.
+
+`collect_rollouts` does what Stable-Baselines3's method of that name does: the same noise, and actions, values
+and log-probabilities that agree to rounding; the same buffer, callbacks and their locals. Only the way
+through the policy is shorter: a few products of numpy matrices, which for single states cost a fraction of
+the same products by torch. The weights are read once, after the callback's start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.vec_env import VecEnv
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from ambidex.learn.update.fast.plain_mlp import Activation, PlainMlp, why_not_plain
+
+Array = npt.NDArray[Any]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def one_blas_thread(function: Function) -> Function:
+    """Two threads for products as small as these cost more than they save."""
+    return threadpool_limits.wrap(limits=1, user_api="blas")(function)  # type: ignore[no-any-return]
+
+
+class _Network:
+    """A forward pass for a few rows."""
+
+    def __init__(self, layers: list[tuple[Tensor, Tensor]], activation: Activation) -> None:
+        # A transposed copy, since OpenBLAS multiplies few rows by it up to three times faster than by a view.
+        arrays = [(weight.detach().numpy().T.copy(), bias.detach().numpy()) for weight, bias in layers]
+        *self.hidden, (self.weight, self.bias) = arrays
+        self.activate = np.tanh if activation == "tanh" else partial(np.maximum, 0)
+
+    def __call__(self, observations: Array) -> Array:
+        rows = observations.reshape(len(observations), -1).astype(self.bias.dtype, copy=False)
+        for weight, bias in self.hidden:
+            rows = np.dot(rows, weight)
+            rows += bias
+            self.activate(rows, out=rows)
+        outputs: Array = np.dot(rows, self.weight)
+        outputs += self.bias
+        return outputs
+
+
+@one_blas_thread
+def collect_rollouts(
+    model: OnPolicyAlgorithm,
+    env: VecEnv,
+    callback: BaseCallback,
+    rollout_buffer: RolloutBuffer,
+    n_rollout_steps: int,
+) -> bool:
+    """Fill the buffer with ``n_rollout_steps`` steps of each environment.
+
+    :param model: an algorithm whose policy is plain (`why_not_plain`)
+    :param env: the training environments
+    :param callback: called at the start, after each step and at the end; finds in its ``locals`` what
+        Stable-Baselines3 puts there
+    :param rollout_buffer: a `RolloutBuffer` itself, since its arrays are written directly
+    :param n_rollout_steps: steps for each environment
+    :return: False if the callback ended the training
+    """
+    model.policy.set_training_mode(False)
+    n_steps = 0
+    rollout_buffer.reset()
+    callback.on_rollout_start()
+
+    policy = PlainMlp.of(model.policy)
+    actor, critic = _Network(policy.actor, policy.activation), _Network(policy.critic, policy.activation)
+    std = policy.log_std.detach().exp().numpy()
+    log_density_at_mean = (-np.log(std).sum() - len(std) * math.log(2 * math.pi) / 2).astype(std.dtype)
+    noise = torch.empty(env.num_envs, len(std), dtype=policy.log_std.dtype)
+    deviation = noise.numpy()  # the same memory
+    low, high = model.action_space.low, model.action_space.high  # type: ignore[attr-defined]
+    while n_steps < n_rollout_steps:
+        obs: Array = model._last_obs  # type: ignore[assignment]
+        noise.normal_()
+        actions = (actor(obs) + deviation * std).reshape(-1, *low.shape)
+        clipped_actions = _clipped(actions, low, high)
+        state_values = critic(obs)
+        log_densities = log_density_at_mean - 0.5 * (deviation * deviation).sum(axis=1)
+        obs_tensor, values, log_probs = map(torch.from_numpy, (obs, state_values, log_densities))
+        new_obs, rewards, dones, infos = env.step(clipped_actions)
+
+        model.num_timesteps += env.num_envs
+        callback.update_locals({**locals(), "self": model})
+        if not callback.on_step():
+            return False
+
+        model._update_info_buffer(infos, dones)
+        if dones.any():
+            _bootstrap_truncated(critic, model.gamma, rewards, dones, infos)
+        rollout_buffer.observations[n_steps] = obs
+        rollout_buffer.actions[n_steps] = actions.reshape(env.num_envs, -1)
+        rollout_buffer.rewards[n_steps] = rewards
+        rollout_buffer.episode_starts[n_steps] = model._last_episode_starts
+        rollout_buffer.values[n_steps] = state_values[:, 0]
+        rollout_buffer.log_probs[n_steps] = log_densities
+        n_steps += 1
+        rollout_buffer.pos = n_steps
+        rollout_buffer.full = n_steps == rollout_buffer.buffer_size
+        model._last_obs = new_obs  # type: ignore[assignment]
+        model._last_episode_starts = dones
+
+    values = torch.from_numpy(critic(new_obs))  # type: ignore[arg-type]
+    rollout_buffer.compute_returns_and_advantage(last_values=values, dones=dones)
+    callback.update_locals({**locals(), "self": model})
+    callback.on_rollout_end()
+    return True
+
+
+def _clipped(actions: Array, low: Array, high: Array) -> Array:
+    """As the environment gets them; a box of whole numbers gets what was drawn, rounded by nobody."""
+    clipped = np.minimum(np.maximum(actions, low), high)
+    return clipped.astype(low.dtype, copy=False) if low.dtype.kind == "f" else clipped
+
+
+def _bootstrap_truncated(
+    critic: _Network, gamma: float, rewards: Array, dones: Array, infos: list[dict[str, Any]]
+) -> None:
+    """Add the value of the state where an episode was cut off to its last reward, in place."""
+    for index in np.flatnonzero(dones):
+        last = infos[index].get("terminal_observation")
+        if last is not None and infos[index].get("TimeLimit.truncated", False):
+            rewards[index] += gamma * critic(last[None]).item()
+
+
+def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
+    """The policy as it is now without its noise: from an observation, or a batch of them, to clipped actions.
+
+    :param policy: any; a plain one takes the short way
+    """
+    if why_not_plain(policy) is not None:
+        return lambda observations: policy.predict(observations, deterministic=True)[0]
+    plain = PlainMlp.of(policy)
+    actor = _Network(plain.actor, plain.activation)
+    low, high = policy.action_space.low, policy.action_space.high  # type: ignore[attr-defined]
+    size = len(plain.actor[0][0].T)
+
+    @one_blas_thread
+    def act(observations: Array) -> Array:
+        is_one = observations.size == size and observations.ndim == len(policy.observation_space.shape or ())
+        actions = actor(observations.reshape(-1, size)).reshape(-1, *low.shape)
+        clipped = _clipped(actions, low, high)
+        return clipped[0] if is_one else clipped
+
+    return act

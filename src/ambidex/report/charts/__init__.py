@@ -1,0 +1,1 @@
+"""What figures show, and what draws them: matplotlib for files, plotly for the page."""

@@ -1,0 +1,196 @@
+"""What each figure shows, independent of what draws it: matplotlib for files, plotly for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ambidex.report.charts.colours import method_colour, series_colour
+from ambidex.report.curves import Curve
+from ambidex.report.learned_maps import GIVEN, Fit
+from ambidex.report.statistics import Array, mean_curve_interval
+from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary
+from ambidex.report.wording import method_name, pair_name, plural
+
+Dash = Literal["solid", "dot", "dash"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart.
+
+    :param label: what the legend calls it; "" keeps it out of the legend
+    :param colour: a name of `COLOURS`; lines of one colour belong together
+    :param band: the interval's lower and upper edge, or None
+    :param reference: something to compare with rather than a measurement
+    """
+
+    label: str
+    x: Array
+    y: Array
+    colour: str
+    dash: Dash = "solid"
+    band: tuple[Array, Array] | None = None
+    reference: bool = False
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure over training steps; ``key`` names its file and its place in the page."""
+
+    key: str
+    title: str
+    y_title: str
+    lines: list[Line]
+    caption: str
+
+
+def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
+    """The scenario's figures; one that would have no line is left out.
+
+    :param seed: of the bootstrap that gives the intervals
+    """
+    found = [_returns(scenario, seed), _value_distance(scenario, seed)]
+    for method in scenario.methods:
+        found.append(_rejection(method))
+        if method.fit is not None:
+            found += [
+                _targets(method, method.fit),
+                _maps(method, method.fit),
+                _biases(method, method.fit),
+                _target_error(method, method.fit),
+            ]
+    return [chart for chart in found if chart.lines]
+
+
+def _returns(scenario: ScenarioSummary, seed: int) -> Chart:
+    lines = _method_lines({m.method: m.returns for m in scenario.methods}, seed)
+    return Chart(
+        "return",
+        "Learning curves",
+        "episode return",
+        lines,
+        "Mean over the seeds of the return in deterministic evaluation episodes." + _band_words(lines),
+    )
+
+
+def _value_distance(scenario: ScenarioSummary, seed: int) -> Chart:
+    lines = _method_lines({m.method: m.value_distance for m in scenario.methods}, seed)
+    return Chart(
+        "value-distance",
+        "Value distance",
+        "|V(s) − V(f(s))|",
+        lines,
+        "How differently the critic values a state and its symmetric counterpart, the mean over the "
+        "transforms. Lower means a more symmetric policy." + _band_words(lines),
+    )
+
+
+def _method_lines(curves: Mapping[str, Curve | None], seed: int) -> list[Line]:
+    return [
+        Line(
+            method_name(method),
+            curve.steps,
+            curve.mean,
+            method_colour(method, place),
+            "dot" if method == BASELINE else "solid",
+            mean_curve_interval(curve.seeds, np.random.default_rng(seed)),
+        )
+        for place, (method, curve) in enumerate(curves.items())
+        if curve is not None
+    ]
+
+
+def _band_words(lines: list[Line]) -> str:
+    if any(line.band for line in lines):
+        return " Bands are 95 % bootstrap intervals of that mean."
+    return " One seed each, so there is no interval."
+
+
+def _rejection(method: MethodSummary) -> Chart:
+    lines = [
+        Line(name, curve.steps, curve.mean, series_colour(place))
+        for place, (name, curve) in enumerate(method.rejection.items())
+    ]
+    return Chart(
+        f"rejection-{method.method}",
+        f"Neutral states rejected by {method_name(method.method)}",
+        "share of states",
+        lines,
+        "Share of the visited states that lie too near their own mirror image to learn from, per plane.",
+    )
+
+
+def _targets(method: MethodSummary, fit: Fit) -> Chart:
+    name = method_name(method.method)
+    return Chart(
+        f"targets-{method.method}",
+        f"Action ratios that {name} fits",
+        "target m",
+        _ratio_lines(fit.targets, fit.true_pairs),
+        "The multiplier m that fits each pair of actuators in the latest batch, the mean over the seeds."
+        + _truth_words(fit),
+    )
+
+
+def _maps(method: MethodSummary, fit: Fit) -> Chart:
+    return Chart(
+        f"maps-{method.method}",
+        f"Action ratios that {method_name(method.method)} uses",
+        "m in the maps",
+        _ratio_lines(fit.estimates, fit.true_pairs),
+        "The multiplier m of each pair in the maps that the loss uses, the mean over the seeds."
+        + _truth_words(fit),
+    )
+
+
+def _ratio_lines(curves: Mapping[str, Curve], truth: Mapping[str, float]) -> list[Line]:
+    lines = []
+    for place, (pair, curve) in enumerate(curves.items()):
+        lines.append(Line(pair_name(pair), curve.steps, curve.mean, series_colour(place)))
+        if pair in truth:
+            lines.append(_constant("", curve.steps, truth[pair], series_colour(place)))
+    return lines
+
+
+def _truth_words(fit: Fit) -> str:
+    return " Dashed: the truth." if fit.true_pairs else ""
+
+
+def _biases(method: MethodSummary, fit: Fit) -> Chart:
+    lines = [
+        Line(pair_name(name), curve.steps, curve.mean, series_colour(place))
+        for place, (name, curve) in enumerate(fit.biases.items())
+    ]
+    return Chart(
+        f"biases-{method.method}",
+        f"Action offsets that {method_name(method.method)} fits",
+        "target b",
+        lines,
+        "The offset b that fits each pair, and each actuator on a mirror plane, in the latest batch.",
+    )
+
+
+def _target_error(method: MethodSummary, fit: Fit) -> Chart:
+    lines = []
+    if fit.error is not None and fit.given_error is not None:
+        error = fit.error
+        lines = [
+            Line("fitted ratios", error.steps, error.mean, method_colour(method.method, 0)),
+            _constant(f"description as given (m = {GIVEN:g})", error.steps, fit.given_error, "ppo"),
+        ]
+    pairs = plural(len(fit.true_pairs), "pair")
+    return Chart(
+        f"target-error-{method.method}",
+        f"Error of the ratios that {method_name(method.method)} fits",
+        "mean |m − true m|",
+        lines,
+        f"Mean absolute error over {pairs} of actuators and the seeds.",
+    )
+
+
+def _constant(label: str, steps: Array, value: float, colour: str) -> Line:
+    return Line(label, steps[[0, -1]], np.full(2, value), colour, "dash", reference=True)

@@ -1,0 +1,1 @@
+"""Descriptions in files, ours and others'."""

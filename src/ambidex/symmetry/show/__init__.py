@@ -1,0 +1,1 @@
+"""Descriptions for people: in words and as a picture."""

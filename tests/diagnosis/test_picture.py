@@ -1,0 +1,58 @@
+"""The drawing of a diagnosis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ambidex import load
+from ambidex.diagnosis import picture as diagnose_figure
+from ambidex.diagnosis.diagnosis import Actuator, Diagnosis
+from ambidex.diagnosis.motion import diagnose_motion
+from tests.diagnosis.known_robots import known_diagnosis, logged
+
+
+def actuator(**changed: Any) -> Actuator:
+    return replace(known_diagnosis().actuators[0], **changed)
+
+
+def test_colours() -> None:
+    assert diagnose_figure.colour(actuator()) == diagnose_figure.LESS
+    assert diagnose_figure.colour(actuator(scale_interval=None)) == diagnose_figure.UNKNOWN
+    more = actuator(scale=2.0, scale_interval=(1.9, 2.1))
+    assert diagnose_figure.colour(more) == diagnose_figure.MORE
+    unsure = actuator(scale=1.2, scale_interval=(0.9, 1.6))
+    assert diagnose_figure.colour(unsure) == diagnose_figure.SAME
+
+
+def drawn(diagnosis: Diagnosis, path: Path) -> str:
+    """The figure as SVG, its texts as comments in it."""
+    diagnose_figure.save_figure(diagnosis, path / "robot.svg")
+    return (path / "robot.svg").read_text()
+
+
+def test_every_actuator_is_drawn(tmp_path: Path) -> None:
+    drawing = drawn(known_diagnosis(), tmp_path)
+    for ink in (diagnose_figure.LESS, diagnose_figure.MORE):
+        assert ink in drawing
+    assert "<!-- offset -->" in drawing
+    assert "<!-- from above, front is up -->" in drawing
+
+
+def test_a_description_without_places(tmp_path: Path) -> None:
+    found = known_diagnosis()
+    placeless = replace(found, actuators=tuple(replace(one, at=None) for one in found.actuators))
+    drawing = drawn(placeless, tmp_path)
+    assert "from above" not in drawing
+    assert "<!-- 1, limb_1.shoulder -->" in drawing
+
+
+def test_no_panel_of_offsets_where_none_are_known(tmp_path: Path) -> None:
+    group = load("triangle")
+    without = diagnose_motion("triangle", group, logged("triangle-weight", 500)[0])
+    assert "<!-- offset -->" not in drawn(without, tmp_path)
+    found = diagnose_motion("triangle", group, logged("triangle-weight", 500)[0], offsets=True)
+    drawing = drawn(found, tmp_path)
+    assert "<!-- offset -->" in drawing
+    assert "<!-- triangle, 500 transitions -->" in drawing

@@ -1,0 +1,101 @@
+import pytest
+
+from ambidex.experiment.configure.config import METHODS
+from ambidex.experiment.configure.presets import configure, resolve
+
+
+def test_rows_of_appendix_b():
+    a12 = resolve("A1.2", "asl", {})
+    assert a12.steps == 4_000_000
+    h = a12.hyperparameters
+    assert (h.policy_weight, h.value_weight, h.max_shift, h.value_gate, h.form) == (
+        0.25,
+        0.5,
+        1.0,
+        None,
+        None,
+    )
+    assert (h.dead_zone_reflections, h.dead_zone_rotations) == (0.2, 0.0)
+    a31 = resolve("A3.1", "asl", {})
+    assert a31.steps == 5_000_000
+    assert (a31.hyperparameters.form, a31.hyperparameters.max_shift) == ("mx", 0.5)
+    assert resolve("A4.5", "msl", {}).hyperparameters.policy_weight == 0.0005
+    assert resolve("A5.2", "psl", {}).hyperparameters.policy_weight == 0.004
+
+
+def test_variants_share_the_row_of_their_scenario():
+    assert resolve("A2.2-authors", "asl", {}).hyperparameters == resolve("A2.2", "asl", {}).hyperparameters
+
+
+def test_overrides_win():
+    config = resolve("A1.1", "asl", {"steps": 10, "learning_rate": 1e-4})
+    assert (config.steps, config.hyperparameters.learning_rate) == (10, 1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scenario", ["triangle", "triangle-rust", "triangle-weight", "triangle-friction"])
+def test_every_triangle_scenario_has_a_preset(scenario, method):
+    config = resolve(scenario, method, {})
+    h = config.hyperparameters
+    assert h.net_arch == (64, 64)
+    assert h.n_steps * h.num_envs % h.batch_size == 0
+
+
+def test_a_gymnasium_id_takes_the_common_table():
+    assert resolve(None, "ppo", {"env": "Pendulum-v1"}).hyperparameters.n_steps == 4096
+
+
+OWN = {"env": "Pendulum-v1", "symmetry": "mine.yaml"}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "given", "expected"),
+    [
+        (None, OWN, ("calibrated", "mx+b")),  # as ASL() in Python
+        ("mine.yaml", {}, ("calibrated", "mx+b")),
+        (None, OWN | {"fit": "calibrated"}, ("calibrated", "mx+b")),
+        (None, OWN | {"fit": "transition"}, ("transition", "mx")),
+        (None, OWN | {"form": "mx"}, ("calibrated", "mx")),
+        (None, OWN | {"form": None}, ("calibrated", None)),
+        (None, OWN | {"hyperparameters": {"form": None, "fit": "pairwise"}}, ("pairwise", None)),
+        ("A1.1", {}, ("pairwise", None)),  # the paper's: no fit
+        ("A1.1", {"fit": "calibrated"}, ("calibrated", "mx")),
+        ("A1.1", {"hyperparameters": {"fit": "transition"}}, ("transition", "mx")),
+        ("A4.1", {"fit": "transition"}, ("transition", "mx+b")),
+        ("triangle", {"fit": "transition"}, ("transition", "mx")),
+    ],
+)
+def test_a_fit_that_is_named_is_made_and_a_robot_of_ones_own_is_fitted(scenario, given, expected):
+    h = resolve(scenario, "asl", given).hyperparameters
+    assert (h.fit, h.form) == expected
+
+
+def test_only_asl_fits():
+    assert resolve(None, "psl", OWN | {"fit": "calibrated"}).hyperparameters.form is None
+
+
+def test_file_assignments_and_options_in_this_order(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("scenario: A2.1\nmethod: psl\nseed: 1\nhyperparameters: {gamma: 0.5, n_steps: 128}\n")
+    config = configure(
+        file, ["gamma=0.6", "net_arch=[8, 9]", "value_gate=null", "learning_rate=1e-4"], seed=2
+    )
+    h = config.hyperparameters
+    assert (config.scenario, config.method, config.seed, config.steps) == ("A2.1", "psl", 2, 4_000_000)
+    assert (h.gamma, h.n_steps, h.net_arch, h.value_gate, h.learning_rate) == (0.6, 128, (8, 9), None, 1e-4)
+    assert h.policy_weight == 0.003
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("gamma", "key=value"),
+        ("gama=1", "'gamma'"),
+        ("method=aslx", "'aslx'"),
+        ("gamma=abc", "gamma"),
+        ("net_arch=[64", "YAML"),
+    ],
+)
+def test_wrong_assignments_are_refused(assignment, words):
+    with pytest.raises(ValueError, match=words):
+        configure(None, [assignment], scenario="A1.1")

@@ -1,0 +1,63 @@
+import shutil
+
+import numpy as np
+import pytest
+
+from ambidex.experiment.trained import stored
+from ambidex.experiment.trained.evaluate import Episode, evaluate, run_episodes, summary
+
+
+def test_the_same_policy_gives_the_same_episodes(finished):
+    assert evaluate(finished, which="last", episodes=3) == evaluate(finished, which="last", episodes=3)
+
+
+def test_a_truncated_policy_is_named(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    policy = tmp_path / "run" / "policy-best.safetensors"
+    policy.write_bytes(policy.read_bytes()[:200])
+    with pytest.raises(ValueError, match=r"policy-best\.safetensors is damaged"):
+        stored.load(tmp_path / "run")
+
+
+def test_an_episode_is_the_sum_of_its_rewards(finished):
+    policy = stored.load(finished, "last")
+    (episode,) = run_episodes(policy.act, policy.env, 1)
+    policy = stored.load(finished, "last")
+    observation, _ = policy.env.reset()
+    rewards = []
+    for _ in range(50):
+        mean, _, _ = policy.policy(policy.policy.obs_to_tensor(observation)[0], deterministic=True)
+        action = np.clip(mean.detach().numpy()[0], policy.env.action_space.low, policy.env.action_space.high)
+        observation, reward, _, truncated, _ = policy.env.step(action)
+        rewards.append(reward)
+    assert truncated
+    assert (episode.total, episode.length) == (pytest.approx(sum(rewards)), 50)
+
+
+def test_a_row_for_each_goal_and_one_for_all():
+    episodes = [Episode(1, 10.0, 5), Episode(0, 2.0, 3), Episode(1, 20.0, 7)]
+    rows = summary(episodes)
+    assert [(row["goal"], row["episodes"], row["mean_return"]) for row in rows] == [
+        (0, 1, 2.0),
+        (1, 2, 15.0),
+        (None, 3, pytest.approx(32 / 3)),
+    ]
+    assert (rows[1]["lowest_return"], rows[1]["highest_return"], rows[1]["mean_length"]) == (10.0, 20.0, 6.0)
+
+
+def test_every_goal_of_the_ant_gets_the_same_number_of_episodes():
+    import gymnasium as gym
+
+    import ambidex.envs  # noqa: F401
+
+    env = gym.make("ambidex/Ant-v0", scenario="A1.2", evaluation=True)
+    env.reset(seed=3)
+    episodes = run_episodes(lambda observation: np.zeros(8, np.float32), env, 16)
+    assert [row["episodes"] for row in summary(episodes)] == [2] * 8 + [16]
+    env.close()
+
+
+def test_a_run_without_a_policy_says_so(finished, tmp_path):
+    (tmp_path / "run.json").write_bytes((finished / "run.json").read_bytes())
+    with pytest.raises(ValueError, match="no best policy yet"):
+        evaluate(tmp_path)
