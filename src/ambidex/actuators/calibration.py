@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ambidex.actuators.canonical import ElementRelations, Noise, OrbitProblem, relation_sums
 from ambidex.actuators.scales import ALONE, Scales, jackknife, smallest_offsets
+from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import BoolArray, FloatArray
 
 LEAST_AGREEMENT = 0.25  # below it a policy follows its symmetry too little to tell about the actuators
 LEAST_STATES = 16

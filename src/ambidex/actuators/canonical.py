@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
+from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.symmetry import IndexMap, SymmetryGroup
-from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
 Noise = Literal["any", "proportional"]
 RANK_ONE_STEPS = 200

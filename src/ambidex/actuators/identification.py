@@ -27,8 +27,8 @@ from ambidex.actuators.canonical import ElementRelations, OrbitProblem
 from ambidex.actuators.response import BLOCKS, intercepts, responses, robust_moments, without_controls
 from ambidex.actuators.scales import ALONE, Scales, jackknife, smallest_offsets
 from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
+from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import BoolArray, FloatArray
 
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
 LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state

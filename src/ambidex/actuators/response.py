@@ -14,7 +14,7 @@ import numpy as np
 
 from ambidex.actuators.torque_terms import TorqueTerms
 from ambidex.actuators.transitions import OrbitViews, Transitions
-from ambidex.symmetry.maps import BoolArray, FloatArray
+from ambidex.common.arrays import BoolArray, FloatArray
 
 BLOCKS = 8
 IN_CONTACT = 0.1  # how much a transition counts whose limb is in contact

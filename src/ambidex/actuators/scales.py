@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from ambidex.actuators.action_map import ActionMap
+from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
 ALONE = "no transform relates it to another actuator"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
+from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 
 from ambidex.actuators.canonical import ElementRelations
 from ambidex.actuators.torque_terms import TorqueTerms
+from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.symmetry import SymmetryGroup
 from ambidex.symmetry.layout.layout import Actuator, Layout
-from ambidex.symmetry.maps import BoolArray, FloatArray, IntArray
 
 AT_LIMIT = 0.025  # of a joint's range, at either end
 

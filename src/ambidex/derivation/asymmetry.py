@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.couplings import couplings
 from ambidex.derivation.differences import TOLERANCE, Asymmetry, lists, numbers, ranges
 from ambidex.derivation.match.matching import Matching
 from ambidex.derivation.naming import actuator_name, body_name, geom_name, joint_name
 from ambidex.derivation.skeleton import HINGE, SLIDE, Skeleton
-from ambidex.symmetry.maps import FloatArray
 
 SHAPES = {  # which of a geom's sizes are its extents along its axes
     int(mujoco.mjtGeom.mjGEOM_SPHERE): (0, 0, 0),

@@ -8,11 +8,11 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.differences import Asymmetry, lists, numbers, ranges
 from ambidex.derivation.match.actuators import common_sign, joints_of_tendon
 from ambidex.derivation.match.matching import Matching
 from ambidex.derivation.naming import body_name, joint_name
-from ambidex.symmetry.maps import FloatArray
 
 JOINT = int(mujoco.mjtEq.mjEQ_JOINT)
 OF_BODIES = (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD))

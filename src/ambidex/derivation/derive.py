@@ -14,6 +14,7 @@ try:
 except ImportError:
     raise ValueError("derive needs MuJoCo: pip install 'ambidex[mujoco]'") from None
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.asymmetry import asymmetries
 from ambidex.derivation.couplings import not_compared
 from ambidex.derivation.differences import Asymmetry
@@ -23,7 +24,6 @@ from ambidex.derivation.match.trees import Unmatched
 from ambidex.derivation.surroundings import closed_ranges, obstacles
 from ambidex.symmetry import Layout, SymmetryGroup, save
 from ambidex.symmetry import isometry as geometry
-from ambidex.symmetry.maps import FloatArray
 
 USUAL = ("xz", "yz", "xy", "y=x", "y=-x", "r180", "r90", "r120", "rx180", "ry180")
 BEYOND = "description"  # the kind of what the model has but no description by names can say

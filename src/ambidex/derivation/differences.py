@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ambidex.symmetry.maps import FloatArray
+from ambidex.common.arrays import FloatArray
 
 TOLERANCE = 1e-4  # relative: many models have no more digits (a quarter turn as 1.5708)
 

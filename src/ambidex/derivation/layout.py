@@ -13,11 +13,11 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.matching import Matching
 from ambidex.derivation.match.products import image_group
 from ambidex.derivation.naming import actuator_name, body_name, joint_name, shared
 from ambidex.derivation.skeleton import BALL, FREE, HINGE, SLIDE, Skeleton
-from ambidex.symmetry.maps import FloatArray
 
 TENDON = int(mujoco.mjtTrn.mjTRN_TENDON)
 APART = 1e-3  # of the unit in which places are written: limbs nearer than this share a place

@@ -7,7 +7,7 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
-from ambidex.symmetry.maps import FloatArray
+from ambidex.common.arrays import FloatArray
 
 FREE, BALL = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
 SLIDE, HINGE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE)

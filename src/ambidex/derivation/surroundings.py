@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.matching import NEAR, Matching
 from ambidex.derivation.match.trees import Unmatched
 from ambidex.derivation.naming import geom_name, joint_name
 from ambidex.derivation.skeleton import Skeleton
-from ambidex.symmetry.maps import FloatArray
 
 
 def obstacles(matching: Matching, *, near: float, has_floor: bool) -> Iterator[Unmatched]:

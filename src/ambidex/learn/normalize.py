@@ -8,8 +8,8 @@ import numpy as np
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 
 
 class Orbits:

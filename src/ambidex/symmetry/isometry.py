@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ambidex.common.arrays import FloatArray
 from ambidex.common.words import suggestion
-from ambidex.symmetry.maps import TOLERANCE, FloatArray
+from ambidex.symmetry.maps import TOLERANCE
 
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 _PLANES = {"xz": 0.0, "y=x": 45.0, "yz": 90.0, "y=-x": 135.0}  # degrees of the vertical plane to the x axis

@@ -15,11 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ambidex.common.arrays import FloatArray, IntArray
 from ambidex.symmetry.findings import table_findings
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 TOLERANCE = 1e-9  # two maps whose numbers agree to this, relative to 1, are the same map
 LARGEST_ORDER = 1024

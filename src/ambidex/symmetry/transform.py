@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.symmetry.maps import FloatArray, IndexMap, LinearMap, ObservationMap
+from ambidex.common.arrays import FloatArray
+from ambidex.symmetry.maps import IndexMap, LinearMap, ObservationMap
 
 Kind = Literal["reflection", "rotation"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ambidex.symmetry.maps import FloatArray
+from ambidex.common.arrays import FloatArray
 from ambidex.verification.simulators.protocol import SymmetricSimulator
 
 Policy = Callable[[Any], Any]

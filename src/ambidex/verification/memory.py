@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from ambidex.symmetry.maps import BoolArray
+from ambidex.common.arrays import BoolArray
 from ambidex.verification.bench import Branches
 from ambidex.verification.element_names import Names, listed
 from ambidex.verification.scores import PLACED_THRESHOLD, STEP_THRESHOLD, scores, spread_of

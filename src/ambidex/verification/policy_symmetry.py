@@ -22,8 +22,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry.isometry import named
-from ambidex.symmetry.maps import FloatArray, IndexMap
+from ambidex.symmetry.maps import IndexMap
 from ambidex.verification.bench import IDENTITY, flat
 from ambidex.verification.simulators.protocol import ISOMETRIES, JointedSimulator, simulator_of
 

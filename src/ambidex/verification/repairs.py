@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.symmetry import ChoiceMap, IndexMap, LinearMap
-from ambidex.symmetry.maps import BoolArray, FloatArray
 from ambidex.verification.scores import PLACED_THRESHOLD, Part, scores
 
 SUBSTANTIAL = 0.65

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import DictMap, LinearMap, Symmetry
-from ambidex.symmetry.maps import FloatArray
 
 PLACED_THRESHOLD = 0.07
 """An observation whose score before any step is above this is described wrongly, or inexactly.

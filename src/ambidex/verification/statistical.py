@@ -13,8 +13,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import Symmetry, SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 from ambidex.verification.bench import Advance, flat
 from ambidex.verification.element_names import Names
 from ambidex.verification.results import Cause, ElementResult, TransformResult, Verdict

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.symmetry import IndexMap, LinearMap, Symmetry
 from ambidex.symmetry.isometry import name_of
 from ambidex.symmetry.linting.repair import Repair
-from ambidex.symmetry.maps import BoolArray, FloatArray
 from ambidex.verification.bench import Bench, Branches
 from ambidex.verification.element_names import Names, listed
 from ambidex.verification.memory import Memory

@@ -15,10 +15,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.envs.making import make
 from ambidex.symmetry import Symmetry, SymmetryGroup, load
 from ambidex.symmetry.isometry import name_of, named
-from ambidex.symmetry.maps import FloatArray
 from ambidex.verification.bench import IDENTITY, Advance, Bench, Branches, Policy
 from ambidex.verification.element_names import Names
 from ambidex.verification.memory import Memory, memory_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.skeleton import BALL, FREE, HINGE, SLIDE, Skeleton
 from ambidex.symmetry import isometry as geometry
-from ambidex.symmetry.maps import FloatArray
 
 LEAST_TURN = 0.1  # radians: smaller ones are unevenness of the model
 

@@ -12,10 +12,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.actuators import match_actuators
 from ambidex.derivation.match.trees import TreeMatching, Unmatched
 from ambidex.derivation.skeleton import BALL, FREE
-from ambidex.symmetry.maps import FloatArray
 
 NEAR = 1e-3
 

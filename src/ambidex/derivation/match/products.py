@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.matching import Matching
 from ambidex.symmetry.group import LARGEST_GROUP
-from ambidex.symmetry.maps import FloatArray
 
 
 class Image(NamedTuple):

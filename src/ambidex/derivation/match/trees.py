@@ -12,10 +12,10 @@ from typing import NamedTuple
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.carrying import Carrier
 from ambidex.derivation.naming import are_sides, body_name, joint_name
 from ambidex.derivation.skeleton import BALL, FREE, Skeleton
-from ambidex.symmetry.maps import FloatArray
 
 
 class Unmatched(NamedTuple):

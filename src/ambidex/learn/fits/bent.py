@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.actuators.action_map import ActionMap
+from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.forms import PROBES, Form, around, fit_within_cycles
 from ambidex.learn.fits.lines import dataset, target_spreads
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.fits.relations import Relations
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 
 if TYPE_CHECKING:
     from ambidex.learn.fits.pairwise import PairwiseFit

@@ -11,11 +11,11 @@ from gymnasium import spaces
 
 from ambidex.actuators.calibration import LEAST_STATES, action_box, calibrate
 from ambidex.actuators.canonical import Noise
+from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target, uncertainty_penalty
 from ambidex.learn.fits.pairwise import spread_penalty
 from ambidex.learn.fits.protocol import Metric, Weight
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 
 Bound = float | tuple[float, ...]
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.lines import dataset
 from ambidex.learn.fits.relations import Relations
-from ambidex.symmetry.maps import FloatArray
 
 Steps = list[tuple[int, bool]]
 Function = Callable[[Any, Any], Any]

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.relations import Relations
-from ambidex.symmetry.maps import FloatArray
 
 
 def dataset(

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from ambidex.actuators.action_map import ActionMap
 from ambidex.actuators.canonical import ElementRelations
 from ambidex.actuators.scales import Scales, action_map
+from ambidex.common.arrays import FloatArray, IntArray
 from ambidex.learn.fits.protocol import Metric, Weight
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray, IntArray
 
 
 def uncertainty_penalty(half_width: float) -> float:

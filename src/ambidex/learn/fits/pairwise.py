@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.actuators.action_map import ActionMap
+from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.forms import LINE, PROPORTIONAL, Form, fit_within_cycles
 from ambidex.learn.fits.lines import cycle_error, dataset, fit_lines, fit_singles, target_spreads
 from ambidex.learn.fits.protocol import FitState, Metric, Weight
 from ambidex.learn.fits.relations import Relations
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 
 LineFit = Callable[[FloatArray, FloatArray], tuple[float, float]]
 

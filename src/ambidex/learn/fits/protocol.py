@@ -9,8 +9,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from ambidex.actuators.action_map import ActionMap
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 
 if TYPE_CHECKING:
     from ambidex.actuators.transitions import Transitions

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.symmetry import IndexMap, SymmetryGroup
-from ambidex.symmetry.maps import TOLERANCE, BoolArray, FloatArray, IntArray
+from ambidex.symmetry.maps import TOLERANCE
 
 MOST_CYCLES = 1000
 

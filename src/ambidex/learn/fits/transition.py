@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ambidex.actuators.identification import identification
 from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.actuators.transitions import Transitions, orbit_views
+from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target
 from ambidex.learn.fits.pairwise import spread_penalty
 from ambidex.learn.fits.protocol import Metric, Weight
 from ambidex.symmetry import SymmetryGroup
-from ambidex.symmetry.maps import FloatArray
 
 
 def certainty(half_width: float) -> float:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.common.words import check_keys
 from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.findings import Finding, table_findings
-from ambidex.symmetry.maps import DictMap, FloatArray, IndexMap, LinearMap, MatrixMap, ObservationMap
+from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap, MatrixMap, ObservationMap
 from ambidex.symmetry.transform import Symmetry
 
 TABLE_KEYS = ("indices", "multipliers", "matrix", "choices")

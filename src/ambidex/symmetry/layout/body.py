@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.common.words import check_keys, suggestion
 from ambidex.symmetry import isometry as geometry
-from ambidex.symmetry.maps import FloatArray
 
 NEAR = 1e-6  # limbs this close are at the same place, axes this close are parallel
 

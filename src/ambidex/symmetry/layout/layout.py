@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.common.words import check_keys
 from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.layout.body import Body, Motion
 from ambidex.symmetry.layout.fields import Block, Key, read_fields
-from ambidex.symmetry.maps import DictMap, FloatArray, LinearMap, ObservationMap, as_simple_as_possible
+from ambidex.symmetry.maps import DictMap, LinearMap, ObservationMap, as_simple_as_possible
 from ambidex.symmetry.transform import Kind, Symmetry
 
 SECTIONS = ("robot", "limbs", "joints", "observations", "actions")

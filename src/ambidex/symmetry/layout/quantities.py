@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.layout.body import Motion
-from ambidex.symmetry.maps import TOLERANCE, FloatArray
+from ambidex.symmetry.maps import TOLERANCE
 
 ANGLES = {"roll": "x", "pitch": "y", "yaw": "z"}
 

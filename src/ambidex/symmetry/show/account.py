@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry.files.raw_tables import table_of
 from ambidex.symmetry.group import IDENTITY, SymmetryGroup
 from ambidex.symmetry.isometry import name_of
-from ambidex.symmetry.maps import TOLERANCE, DictMap, FloatArray, LinearMap
+from ambidex.symmetry.maps import TOLERANCE, DictMap, LinearMap
 from ambidex.symmetry.transform import Symmetry
 
 WIDEST = 120  # characters; a wider table names elements by their numbers

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout.layout import Layout
-from ambidex.symmetry.maps import FloatArray
 from ambidex.symmetry.show.account import in_words, sides
 from ambidex.symmetry.transform import Symmetry
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.envs.ant.body import Pose
 from ambidex.envs.ant.task import GOAL_ANGLE, AntEnv
-from ambidex.symmetry.maps import FloatArray, IndexMap
+from ambidex.symmetry.maps import IndexMap
 from ambidex.verification.simulators.joints import relabelling, upright
 
 MIRROR_WORLD = np.diag([1.0, -1.0, 1.0])

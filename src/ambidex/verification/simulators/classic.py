@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry.isometry import named
-from ambidex.symmetry.maps import FloatArray
 
 
 class SymmetricClassic:

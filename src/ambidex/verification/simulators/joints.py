@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.symmetry.maps import FloatArray, IndexMap
+from ambidex.common.arrays import FloatArray
+from ambidex.symmetry.maps import IndexMap
 
 NEAR = 1e-3  # m, or of a unit vector: models are written with three digits
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import mujoco
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.matching import Matching, match
-from ambidex.symmetry.maps import FloatArray, IndexMap
+from ambidex.symmetry.maps import IndexMap
 
 
 class MujocoState(NamedTuple):

@@ -21,8 +21,9 @@ from typing import Any, Protocol, runtime_checkable
 import gymnasium
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import Symmetry
-from ambidex.symmetry.maps import FloatArray, IndexMap
+from ambidex.symmetry.maps import IndexMap
 
 ISOMETRIES = ("xz", "yz", "y=x", "y=-x", "r180", "r90", "r270", "m60", "m120", "r120", "r240", "xy", "ry180")
 """Those that are tried where nothing says how a transform moves the body, by their names."""

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.envs.triangle import dynamics
 from ambidex.envs.triangle.picture import VERTEX_DEGREES
 from ambidex.envs.triangle.robot import State, TriangleEnv
 from ambidex.symmetry.isometry import rotation
-from ambidex.symmetry.maps import FloatArray, IndexMap
+from ambidex.symmetry.maps import IndexMap
 from ambidex.verification.simulators.joints import relabelling, upright
 
 VERTICAL = (0.0, 0.0, 1.0)
