@@ -8,7 +8,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.learn import ASL, CalibratedFit, PairwiseFit, SymmetricPPO
-from ambidex.learn.losses.methods import LossChoice
+from ambidex.learn.losses.loss import LossChoice
 from ambidex.symmetry import load
 
 

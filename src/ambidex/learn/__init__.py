@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from ambidex.learn.fits.calibrated import CalibratedFit as CalibratedFit
     from ambidex.learn.fits.pairwise import PairwiseFit as PairwiseFit
     from ambidex.learn.fits.transition import TransitionFit as TransitionFit
-    from ambidex.learn.losses.methods import ASL as ASL
-    from ambidex.learn.losses.methods import MSL as MSL
-    from ambidex.learn.losses.methods import PSL as PSL
+    from ambidex.learn.losses.adaptive import ASL as ASL
+    from ambidex.learn.losses.mirror import MSL as MSL
+    from ambidex.learn.losses.proximal import PSL as PSL
     from ambidex.learn.normalize import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
     from ambidex.learn.update.iteration import NonFiniteLoss as NonFiniteLoss
 
 # Loaded when first used, so that describing a loss does not import torch.
 _HOME = {
-    "ASL": "ambidex.learn.losses.methods",
+    "ASL": "ambidex.learn.losses.adaptive",
     "ActionMap": "ambidex.actuators.action_map",
     "CalibratedFit": "ambidex.learn.fits.calibrated",
     "Calibration": "ambidex.actuators.calibration",
     "Identification": "ambidex.actuators.identification",
-    "MSL": "ambidex.learn.losses.methods",
+    "MSL": "ambidex.learn.losses.mirror",
     "NonFiniteLoss": "ambidex.learn.update.iteration",
-    "PSL": "ambidex.learn.losses.methods",
+    "PSL": "ambidex.learn.losses.proximal",
     "PairwiseFit": "ambidex.learn.fits.pairwise",
     "SymmetricPPO": "ambidex.learn.ppo",
     "SymmetricVecNormalize": "ambidex.learn.normalize",

@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.actuators.action_map import ActionMap
 from ambidex.learn.fits.protocol import Metric
-from ambidex.learn.losses.methods import LossChoice
+from ambidex.learn.losses.loss import LossChoice, SymmetryLoss
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update import autograd as generic
 from ambidex.learn.update.fast import update as fast
@@ -83,10 +83,10 @@ class SymmetricPPO(PPO):
         if losses:
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self._transforms_of(losses))
-        if self.fast is True and (reason := fast.supports(self)):
-            raise ValueError(f"fast=True: {reason}; use fast=None")
         if self._preparation is None:  # a loaded model brings its own
             self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples, self.action_space)
+        if self.fast is True and (reason := fast.supports(self)):
+            raise ValueError(f"fast=True: {reason}; use fast=None")
         self._prepared_choice = self._choice
 
     def _transforms_of(self, names: Iterable[str]) -> list[Symmetry]:
@@ -123,6 +123,10 @@ class SymmetricPPO(PPO):
     @property
     def _symmetric(self) -> bool:
         return self._preparation is not None and bool(self._preparation.names)
+
+    @property
+    def kinds_of_loss(self) -> tuple[type[SymmetryLoss], ...]:
+        return tuple(self._preparation.states) if self._preparation is not None else ()
 
     @property
     def _takes_own_update(self) -> bool:
@@ -168,15 +172,15 @@ class SymmetricPPO(PPO):
         clip_range = self.clip_range(progress)  # type: ignore[operator]
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         started = time.perf_counter()
-        prepared = self._preparation.prepare(self.policy, self.rollout_buffer, clip_range, clip_range_vf)
+        iteration = self._preparation.prepare(self.policy, self.rollout_buffer, clip_range, clip_range_vf)
         self.logger.record("time/fit", time.perf_counter() - started, exclude="tensorboard")
         self.policy.set_training_mode(True)
         update = fast.update if self._takes_fast_path else generic.update
-        statistics = update(self, prepared)
+        statistics = update(self, iteration)
         self._n_updates += statistics.epochs
+        gated = [] if iteration.gates is None else (~iteration.gates.always).nonzero().flatten().tolist()
         self._gate_metrics = [
-            ("value_gate_ratio", prepared.names[j], "", float(statistics.value_gate_ratio[j]))
-            for j in ([] if prepared.gates is None else (~prepared.gates.always).nonzero().flatten().tolist())
+            ("value_gate_ratio", iteration.names[j], "", float(statistics.value_gate_ratio[j])) for j in gated
         ]
         self._record(statistics, clip_range, clip_range_vf)
 

@@ -13,7 +13,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 from torch import nn
 
-from ambidex.learn.losses.methods import ASL, MSL, PSL, SymmetryLoss, losses_by_transform
+from ambidex.learn.losses.loss import SymmetryLoss, losses_by_transform
 from ambidex.learn.normalize import SymmetricVecNormalize
 from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
 
@@ -57,7 +57,7 @@ def refuse_policy(policy: ActorCriticPolicy, losses: Mapping[str, SymmetryLoss])
             )
     if policy.use_sde:
         for name, loss in losses.items():
-            if not isinstance(loss, MSL):
+            if loss.moves_gaussian_means:
                 raise ValueError(
                     f"transform {name!r}: {type(loss).__name__} needs one standard deviation per action, "
                     "which use_sde=True does not have; use MSL or use_sde=False"
@@ -132,14 +132,7 @@ def _check_actions(
         _check_box(space, group.action_size, "action")
         for name, loss in losses.items():
             _check_signs(group[name], space)
-            if (
-                isinstance(loss, ASL)
-                and loss.fit is not None
-                and not isinstance(group[name].action_map, IndexMap)
-            ):
-                raise ValueError(
-                    f"transform {name!r} mixes actions by a matrix, which no fit adapts; use ASL(fit=None)"
-                )
+            loss.refuse(group[name])
         return
     blocks = _choices(space)
     if sum(blocks) != group.action_size:
@@ -147,7 +140,7 @@ def _check_actions(
             f"the actions {space} have {sum(blocks)} logits, but the transforms act on {group.action_size}"
         )
     for name, loss in losses.items():
-        if isinstance(loss, ASL | PSL):
+        if loss.moves_gaussian_means:
             raise ValueError(
                 f"transform {name!r}: {type(loss).__name__} moves the mean of a Gaussian, which discrete "
                 "actions do not have; use MSL"

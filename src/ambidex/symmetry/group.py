@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ambidex.symmetry.isometry import name_of
@@ -129,6 +129,10 @@ class SymmetryGroup:
 
     def __iter__(self) -> Iterator[Symmetry]:
         return iter(self._elements.values())
+
+    def only(self, names: Iterable[str]) -> SymmetryGroup:
+        """Exactly these transforms of the group."""
+        return SymmetryGroup([self[name] for name in names], layout=self.layout)
 
     def __getitem__(self, name: str) -> Symmetry:
         try:

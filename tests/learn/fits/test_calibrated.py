@@ -226,7 +226,7 @@ def test_training_tells_it_the_action_box() -> None:
     env = TriangleVecEnv(4, scenario="triangle", seed=0)
     model = SymmetricPPO("MlpPolicy", env, symmetries=load("triangle"), loss=ASL(), n_steps=16, batch_size=64)
     assert model._preparation is not None
-    fit = model._preparation._fit
+    fit = model._preparation.states[ASL].fit
     assert isinstance(fit, CalibratedState)
     assert fit.spec.bounds is not None
     low, high = fit.spec.bounds

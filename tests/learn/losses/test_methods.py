@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ambidex.learn import ASL, MSL, PSL, PairwiseFit
-from ambidex.learn.losses.methods import common_fit, hyperparameter, losses_by_transform
+from ambidex.learn.losses.adaptive import common_fit
+from ambidex.learn.losses.loss import losses_by_transform
 from ambidex.symmetry import SymmetryGroup
 
 
@@ -43,9 +44,9 @@ def test_numbers_by_transform(ant: SymmetryGroup) -> None:
     zones = dict.fromkeys(ant.names, 0.0) | {"xz": 0.1, "yz": 0.2}
     losses = losses_by_transform(ant, ASL(dead_zone=zones, value_gate=dict.fromkeys(ant.names)))
     assert tuple(losses) == ant.names
-    assert [hyperparameter(loss, "dead_zone", name) for name, loss in losses.items()][:3] == [0.1, 0.2, 0.0]
-    assert hyperparameter(losses["r90"], "value_gate", "r90") is None
-    assert hyperparameter(losses["r90"], "max_shift", "r90") == 0.3
+    assert [loss.number("dead_zone", name) for name, loss in losses.items()][:3] == [0.1, 0.2, 0.0]
+    assert losses["r90"].number("value_gate", "r90") is None
+    assert losses["r90"].number("max_shift", "r90") == 0.3
 
 
 def test_a_mapping_without_a_transform_that_needs_it(ant: SymmetryGroup) -> None:
@@ -76,7 +77,7 @@ def test_something_else_is_no_loss(ant: SymmetryGroup) -> None:
 def test_one_fit_for_all() -> None:
     fit = PairwiseFit(form="mx")
     shared = {"a": ASL(fit=fit), "b": ASL(fit=None), "c": ASL(policy_weight=1.0, fit=PairwiseFit(form="mx"))}
-    assert common_fit(shared | {"d": MSL()}) == (fit, ("a", "c"))
-    assert common_fit({"b": ASL(fit=None), "d": PSL()}) == (None, ())
+    assert common_fit(shared) == (fit, ("a", "c"))
+    assert common_fit({"b": ASL(fit=None)}) == (None, ())
     with pytest.raises(ValueError, match="transforms 'a' and 'e' have different fits"):
         common_fit(shared | {"e": ASL()})

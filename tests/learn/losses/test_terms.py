@@ -10,7 +10,10 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch.distributions import Independent, Normal
 
-from ambidex.learn.losses import terms as losses
+from ambidex.learn.losses.adaptive import adaptive_loss, adaptive_target, mean_shift
+from ambidex.learn.losses.gaussian import log_prob
+from ambidex.learn.losses.mirror import mirror_loss
+from ambidex.learn.losses.proximal import proximal_ceiling, proximal_loss
 
 
 def tensor(*numbers: float) -> torch.Tensor:
@@ -22,7 +25,7 @@ class TestConveyorBelt:
 
     def target(self, last_mean: float, old_symmetric_mean: float) -> float:
         old = tensor(old_symmetric_mean)
-        return losses.adaptive_target(-tensor(last_mean), old - 0.5, old + 0.5).item()
+        return adaptive_target(-tensor(last_mean), old - 0.5, old + 0.5).item()
 
     def test_both_sides_run_left_at_first(self) -> None:
         assert self.target(last_mean=-5, old_symmetric_mean=-5) == -4.5
@@ -35,7 +38,7 @@ class TestConveyorBelt:
 
     def test_overshooting_the_target_is_pulled_back(self) -> None:
         mean = torch.tensor([[-4.4]], dtype=torch.float64, requires_grad=True)
-        loss = losses.adaptive_loss(mean, tensor(-5), tensor(-4.5), tensor(0.5))
+        loss = adaptive_loss(mean, tensor(-5), tensor(-4.5), tensor(0.5))
         loss.sum().backward()
         assert mean.grad is not None
         assert mean.grad.item() > 0  # descending moves the mean from -4.4 back toward -4.5
@@ -55,12 +58,12 @@ class TestMeanShift:
         )
         place = math.sqrt(-2 * math.log(1 / (1 + xi)))
         assert found.x == pytest.approx(place, rel=1e-4)
-        shift = losses.mean_shift(torch.ones(size, dtype=torch.float64), torch.ones(1, 1).double(), 0.2)
+        shift = mean_shift(torch.ones(size, dtype=torch.float64), torch.ones(1, 1).double(), 0.2)
         assert shift[0, 0].item() == pytest.approx(place)
         assert shift[0, 0].item() == pytest.approx(-found.fun, rel=1e-4)
 
     def test_of_the_ant(self) -> None:
-        shift = losses.mean_shift(torch.full((8,), 2.0), torch.tensor([[1.0], [0.3]]), 0.4)
+        shift = mean_shift(torch.full((8,), 2.0), torch.tensor([[1.0], [0.3]]), 0.4)
         assert shift.shape == (2, 8)
         np.testing.assert_allclose(shift[0], 0.290 * 2.0, atol=1e-3)
         np.testing.assert_allclose(shift[1], 0.290 * 2.0 * 0.3, atol=1e-3)
@@ -90,25 +93,25 @@ def gaussian(means: torch.Tensor, log_std: torch.Tensor) -> Independent:
 
 
 def test_gaussian_log_prob(samples: dict[str, torch.Tensor]) -> None:
-    found = losses.gaussian_log_prob(samples["targets"], samples["means"], samples["log_std"])
+    found = log_prob(samples["targets"], samples["means"], samples["log_std"])
     expected = gaussian(samples["means"], samples["log_std"]).log_prob(samples["targets"])
     torch.testing.assert_close(found, expected)
 
 
 def test_mirror_loss_is_the_mean_over_action_elements() -> None:
-    found = losses.mirror_loss(tensor(1, 2, 3), tensor(1, 4, 0))
+    found = mirror_loss(tensor(1, 2, 3), tensor(1, 4, 0))
     assert found.item() == pytest.approx((0 + 4 + 9) / 3)
 
 
 def test_proximal_loss(samples: dict[str, torch.Tensor]) -> None:
     """eq:psl_pi_loss and eq:sym_ratio, sample by sample with probabilities instead of logarithms."""
     epsilon = 0.2
-    old_log_probs = losses.gaussian_log_prob(samples["targets"], samples["old_means"], samples["old_log_std"])
-    sampled = losses.gaussian_log_prob(samples["actions"], samples["old_explored"], samples["old_log_std"])
-    found = losses.proximal_loss(
-        losses.gaussian_log_prob(samples["targets"], samples["means"], samples["log_std"]),
+    old_log_probs = log_prob(samples["targets"], samples["old_means"], samples["old_log_std"])
+    sampled = log_prob(samples["actions"], samples["old_explored"], samples["old_log_std"])
+    found = proximal_loss(
+        log_prob(samples["targets"], samples["means"], samples["log_std"]),
         old_log_probs,
-        losses.proximal_ceiling(sampled[:, None], old_log_probs, epsilon),
+        proximal_ceiling(sampled[:, None], old_log_probs, epsilon),
     )
     for t in range(5):
         explored = gaussian(samples["old_explored"][t], samples["old_log_std"])
@@ -124,8 +127,8 @@ def test_proximal_loss(samples: dict[str, torch.Tensor]) -> None:
 def test_proximal_loss_has_no_gradient_above_its_ceilings_and_never_overflows() -> None:
     log_probs = torch.tensor([-2.0, -1.0, -1000.0, 5.0], requires_grad=True)
     old = torch.tensor([-2.0, -2.0, -2.0, -1000.0])
-    ceilings = losses.proximal_ceiling(torch.tensor([0.0, -1.5, 0.0, 0.0]), old, 0.2)
-    loss = losses.proximal_loss(log_probs, old, ceilings)
+    ceilings = proximal_ceiling(torch.tensor([0.0, -1.5, 0.0, 0.0]), old, 0.2)
+    loss = proximal_loss(log_probs, old, ceilings)
     torch.testing.assert_close(loss, torch.tensor([-1.0, -1.2, 0.0, -1.2]))
     loss.sum().backward()
     torch.testing.assert_close(log_probs.grad, torch.tensor([-1.0, 0.0, 0.0, 0.0]))
@@ -134,14 +137,12 @@ def test_proximal_loss_has_no_gradient_above_its_ceilings_and_never_overflows() 
 def test_adaptive_loss(samples: dict[str, torch.Tensor]) -> None:
     """eq:ASL_impl_r_with_func_w; with all weights 1 it is a ratio of two Gaussians of the same sigma."""
     variance = torch.exp(2 * samples["log_std"])
-    found = losses.adaptive_loss(
-        samples["means"], samples["old_means"], samples["targets"], 1 / (2 * variance)
-    )
+    found = adaptive_loss(samples["means"], samples["old_means"], samples["targets"], 1 / (2 * variance))
     new = gaussian(samples["means"], samples["log_std"]).log_prob(samples["targets"])
     old = gaussian(samples["old_means"], samples["log_std"]).log_prob(samples["targets"])
     torch.testing.assert_close(found, -torch.exp(new - old))
 
-    found = losses.adaptive_loss(
+    found = adaptive_loss(
         samples["means"], samples["old_means"], samples["targets"], samples["weights"] / (2 * variance)
     )
     for t in range(5):
@@ -156,8 +157,3 @@ def test_adaptive_loss(samples: dict[str, torch.Tensor]) -> None:
                 )
                 exponent += (distance_before - distance_now) / denominator
             assert found[t, j].item() == pytest.approx(-math.exp(exponent))
-
-
-def test_value_loss() -> None:
-    found = losses.value_loss(tensor(1, 2), tensor(4, 0))
-    assert found.tolist() == [9, 4]

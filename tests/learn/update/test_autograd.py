@@ -18,8 +18,8 @@ from torch.distributions import Normal
 
 from ambidex.learn import ASL, MSL, PSL, NonFiniteLoss, PairwiseFit, SymmetricPPO
 from ambidex.learn.update import autograd as generic
-from ambidex.learn.update.autograd import Minibatch
-from ambidex.learn.update.iteration import Prepared
+from ambidex.learn.update.iteration import Iteration
+from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
 from ambidex.symmetry import SymmetryGroup
 
 CLIP_RANGE = 0.3
@@ -28,7 +28,7 @@ Build = Callable[..., "Case"]
 
 
 class Case:
-    """A model with a finished roll-out, prepared, whose policy has moved on since: no term is trivial."""
+    """A model with a finished roll-out, iteration, whose policy has moved on since: no term is trivial."""
 
     def __init__(self, model: SymmetricPPO) -> None:
         self.model = model
@@ -36,11 +36,11 @@ class Case:
         self._generator = torch.Generator().manual_seed(5)
         self.prepare()
         self._move(0.02)  # so that the fit sees targets that differ
-        self.prepared = self.prepare()
+        self.iteration = self.prepare()
         self.old = copy.deepcopy(model.policy)
         self._move(0.08)
 
-    def prepare(self) -> Prepared:
+    def prepare(self) -> Iteration:
         assert self.model._preparation is not None
         return self.model._preparation.prepare(self.policy, self.model.rollout_buffer, CLIP_RANGE, None)
 
@@ -51,7 +51,7 @@ class Case:
                 parameter += distance * noise
 
     def terms(self, minibatch: Minibatch) -> generic.Terms:
-        return generic.minibatch_terms(self.model, self.prepared, minibatch)
+        return generic.minibatch_terms(self.model, self.iteration, minibatch)
 
     def gradient(self, loss: Tensor) -> dict[str, Tensor]:
         named = dict(self.model.policy.named_parameters())
@@ -186,7 +186,7 @@ CASES = {
 
 
 def all_rows(case: Case) -> Minibatch:
-    return Minibatch(torch.arange(case.prepared.size), None)
+    return Minibatch(torch.arange(case.iteration.size), None)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -203,7 +203,7 @@ def test_loss_and_gradient(build: Build, name: str) -> None:
 
 def test_no_term_of_the_comparison_is_trivial(build: Build) -> None:
     case = build(ADAPTIVE)
-    gates = case.prepared.gates
+    gates = case.iteration.gates
     assert gates is not None
     assert 0.1 < gates.dead_zone.mean() < 0.99
     assert 0.05 < case.terms(all_rows(case)).blocked.mean() < 0.95
@@ -221,8 +221,8 @@ class TestGradientContracts:
         case = build(ADAPTIVE)
         minibatch = all_rows(case)
         terms = case.terms(minibatch)
-        assert case.prepared.gates is not None
-        shut = (terms.blocked > 0) | (case.prepared.gates.dead_zone == 0)
+        assert case.iteration.gates is not None
+        shut = (terms.blocked > 0) | (case.iteration.gates.dead_zone == 0)
         assert shut.any()
         for part in (terms.symmetry_policy, terms.symmetry_value):
             gradient = case.gradient(part[shut].sum())
@@ -243,11 +243,13 @@ class TestGradientContracts:
     def test_only_the_image_is_moved(self, build: Build, name: str) -> None:
         """sec:unidir_update: no gradient through the target, so none with respect to the mean in s."""
         case = build(CASES[name])
-        prepared, minibatch = case.prepared, all_rows(case)
-        outputs = torch.randn(prepared.size, 6, 3, dtype=torch.float64, requires_grad=True)
-        values = torch.randn(prepared.size, 6, dtype=torch.float64, requires_grad=True)
+        iteration, minibatch = case.iteration, all_rows(case)
+        outputs = torch.randn(iteration.size, 6, 3, dtype=torch.float64, requires_grad=True)
+        values = torch.randn(iteration.size, 6, dtype=torch.float64, requires_grad=True)
         log_std = case.model.policy.log_std
-        policy_terms, value_terms, _ = generic.symmetry_terms(prepared, minibatch, outputs, values, log_std)
+        policy_terms, value_terms, _ = generic.symmetry_terms(
+            iteration, minibatch, outputs, values, log_std, torch.zeros(0)
+        )
         (policy_terms.sum() + value_terms.sum()).backward()
         assert outputs.grad is not None
         assert values.grad is not None
@@ -293,9 +295,9 @@ def test_an_equivariant_actor_pays_nothing(build: Build, triangle: SymmetryGroup
     policy = case.model.policy
     policy.mlp_extractor.policy_net = actor
     policy.action_net = torch.nn.Identity()
-    case.prepared = case.prepare()
+    case.iteration = case.prepare()
     if name == "MSL original":  # right for involutions only
-        case.prepared = only_involutions(case.prepared)
+        case.iteration = only_involutions(case.iteration)
     terms = case.terms(all_rows(case))
     gradient = torch.autograd.grad(terms.symmetry_policy.sum(), list(net.parameters()))
     assert all(entries.abs().max() < 1e-10 for entries in gradient)
@@ -306,12 +308,11 @@ def test_an_equivariant_actor_pays_nothing(build: Build, triangle: SymmetryGroup
         assert set(ratios.detach().numpy().round(9).flatten().tolist()) == {0.0, 1.0}
 
 
-def only_involutions(prepared: Prepared) -> Prepared:
-    assert prepared.msl is not None
-    assert prepared.msl.original_weights is not None
-    reflections = torch.tensor([name in "abc" for name in prepared.names])
-    weights = prepared.msl.original_weights * reflections
-    return replace(prepared, msl=replace(prepared.msl, original_weights=weights))
+def only_involutions(iteration: Iteration) -> Iteration:
+    mirror: Any = iteration.losses[MSL]
+    reflections = torch.tensor([name in "abc" for name in iteration.names])
+    mirror = replace(mirror, original_weights=mirror.original_weights * reflections)
+    return replace(iteration, losses={MSL: mirror})
 
 
 class TestSampledImages:
@@ -320,7 +321,7 @@ class TestSampledImages:
         """Uniform draws without replacement, every one of them: C(5, k) for a state."""
         exact = build(CASES["mixed"])
         sampled = build(CASES["mixed"], symmetry_samples=samples)
-        names = len(sampled.prepared.names)
+        names = len(sampled.iteration.names)
         rows = torch.tensor([4, 9])
         draws = list(combinations(range(names), samples))
         average: dict[str, Tensor] = {}
@@ -343,7 +344,7 @@ class TestSampledImages:
         np.random.seed(0)  # noqa: NPY002
         counts = np.zeros(5)
         for _ in range(400):
-            for minibatch in generic.minibatches(case.prepared, 24):
+            for _, minibatch in minibatches(draw_epoch(case.iteration), 24):
                 assert minibatch.images is not None
                 images = minibatch.images.numpy()
                 assert (images[:, 0] != images[:, 1]).all()
@@ -352,13 +353,13 @@ class TestSampledImages:
         np.testing.assert_allclose(share, 0.2, atol=5 * np.sqrt(0.2 * 0.8 / counts.sum()))
 
     def test_as_many_as_there_are_is_exact(self, build: Build) -> None:
-        assert build(CASES["MSL"], symmetry_samples=5).prepared.samples is None
+        assert build(CASES["MSL"], symmetry_samples=5).iteration.samples is None
 
 
 def test_minibatches_are_those_of_stable_baselines3(build: Build) -> None:
     case = build(CASES["MSL"])
     np.random.seed(7)  # noqa: NPY002
-    ours = [case.prepared.returns[minibatch.rows] for minibatch in generic.minibatches(case.prepared, 10)]
+    ours = [case.iteration.returns[drawn.rows] for _, drawn in minibatches(draw_epoch(case.iteration), 10)]
     np.random.seed(7)  # noqa: NPY002
     theirs = [samples.returns for samples in case.model.rollout_buffer.get(10)]
     assert [len(returns) for returns in ours] == [10, 10, 4]
@@ -369,31 +370,30 @@ def test_minibatches_are_those_of_stable_baselines3(build: Build) -> None:
 class TestNonFiniteLoss:
     def test_names_transform_and_term(self, build: Build) -> None:
         case = build(CASES["ASL"])
-        assert case.prepared.asl is not None
-        case.prepared.asl.weights[2] = float("nan")
+        case.iteration.losses[ASL].weights[2] = float("nan")
         before = copy.deepcopy(case.model.policy.state_dict())
         with pytest.raises(NonFiniteLoss, match="transform 'c' is not finite in its policy term"):
-            generic.update(case.model, case.prepared)
+            generic.update(case.model, case.iteration)
         for name, entries in case.model.policy.state_dict().items():
             torch.testing.assert_close(entries, before[name], rtol=0, atol=0)
 
     def test_names_the_sampled_transform(self, build: Build) -> None:
         case = build(CASES["MSL"], symmetry_samples=1)
-        case.prepared.value_weights[3] = float("inf")
+        case.iteration.value_weights[3] = float("inf")
         with pytest.raises(NonFiniteLoss, match="transform 'd' is not finite in its value term"):
-            generic.update(case.model, case.prepared)
+            generic.update(case.model, case.iteration)
 
     def test_a_gradient_that_overflows(self, build: Build) -> None:
         case = build(CASES["MSL"])
         case.model.vf_coef = 1e200  # finite, but its square is not
         before = copy.deepcopy(case.model.policy.state_dict())
         with pytest.raises(NonFiniteLoss, match="the gradient is not finite"):
-            generic.update(case.model, case.prepared)
+            generic.update(case.model, case.iteration)
         for name, entries in case.model.policy.state_dict().items():
             torch.testing.assert_close(entries, before[name], rtol=0, atol=0)
 
     def test_names_ppos_own_loss(self, build: Build) -> None:
         case = build(CASES["MSL"])
-        case.prepared.returns[:] = float("nan")
+        case.iteration.returns[:] = float("nan")
         with pytest.raises(NonFiniteLoss, match="PPO's value loss"):
-            generic.update(case.model, case.prepared)
+            generic.update(case.model, case.iteration)

@@ -77,9 +77,9 @@ def update(model: SymmetricPPO, how: Callable[..., Any]) -> Any:
     """One iteration's update; both kinds start from the same numbers of the global generator."""
     assert model._preparation is not None
     clip_range_vf = None if model.clip_range_vf is None else model.clip_range_vf(1.0)  # type: ignore[operator]
-    prepared = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, clip_range_vf)
+    iteration = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, clip_range_vf)
     np.random.seed(11)  # noqa: NPY002, Stable-Baselines3 draws from the global generator
-    return how(model, prepared)
+    return how(model, iteration)
 
 
 def furthest(one: nn.Module, other: nn.Module) -> float:
@@ -243,9 +243,12 @@ def test_the_optimizer_moves_between_both_updates_and_through_a_file(ready: Read
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda prepared: prepared.observations[7, 3].fill_(np.inf), "transform 'y=x' .*policy"),
-        (lambda prepared: prepared.asl.symmetric_means[:, 6].fill_(np.nan), "transform 'r270' .*policy"),
-        (lambda prepared: prepared.returns[5].fill_(np.nan), "PPO's value loss"),
+        (lambda given: given.observations[7, 3].fill_(np.inf), "transform 'y=x' .*policy"),
+        (
+            lambda iteration: iteration.losses[ASL].symmetric_means[:, 6].fill_(np.nan),
+            "transform 'r270' .*policy",
+        ),
+        (lambda given: given.returns[5].fill_(np.nan), "PPO's value loss"),
     ],
 )
 def test_a_loss_that_is_not_finite_is_named_before_the_step(
@@ -253,10 +256,10 @@ def test_a_loss_that_is_not_finite_is_named_before_the_step(
 ) -> None:
     model = ready(ASL(fit=None, value_gate=None, dead_zone=0.0), n_epochs=1)
     assert model._preparation is not None
-    prepared = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, None)
-    spoil(prepared)
+    iteration = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, None)
+    spoil(iteration)
     with pytest.raises(NonFiniteLoss, match=message):
-        fast.update(model, prepared)
+        fast.update(model, iteration)
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
 
 
@@ -264,8 +267,11 @@ def test_a_loss_that_is_not_finite_is_named_before_the_step(
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda prepared: prepared.observations[7, 3].fill_(np.nan), "transform 'y=x' .*(policy|value) term"),
-        (lambda prepared: prepared.asl.lower[9, 6].fill_(np.nan), "transform 'r270' .*policy term"),
+        (
+            lambda iteration: iteration.observations[7, 3].fill_(np.nan),
+            "transform 'y=x' .*(policy|value) term",
+        ),
+        (lambda given: given.losses[ASL].lower[9, 6].fill_(np.nan), "transform 'r270' .*policy term"),
     ],
     ids=["V of an image", "target of an image"],
 )
@@ -276,13 +282,13 @@ def test_what_is_not_finite_behind_a_closed_gate_is_named_too(
     monkeypatch.setattr(fast_mlp, "WORTH_IT", share)
     model = ready(ASL(fit=None, value_gate=1.5, dead_zone=0.0), n_epochs=1)
     assert model._preparation is not None
-    prepared = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, None)
-    assert prepared.gates is not None
-    prepared.gates.dead_zone[:, 6] = 0
-    spoil(prepared)
+    iteration = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, None)
+    assert iteration.gates is not None
+    iteration.gates.dead_zone[:, 6] = 0
+    spoil(iteration)
     for how in (fast.update, generic.update):
         with pytest.raises(NonFiniteLoss, match=message):
-            how(model, prepared)
+            how(model, iteration)
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
 
 

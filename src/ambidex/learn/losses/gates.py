@@ -1,9 +1,59 @@
-"""The gates of ASL: which samples a symmetry may touch. Pure functions, 1 lets through, 0 blocks."""
+"""The gates of ASL: which samples a symmetry may touch; 1 lets through, 0 blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
 import torch
 from torch import Tensor
+
+from ambidex.learn.losses.constants import Chosen
+
+
+@dataclass(frozen=True)
+class Gates(Chosen):
+    """gate = dead_zone * value gate, for the policy and the value term; 1 for transforms without gates.
+
+    The value gate opens where ``slopes * V(s) + bends * |V(s)| > V(f(s))`` or ``always``, with the current
+    critic and no gradient.
+
+    :param slopes: (N,) alpha of each transform
+    :param bends: (N,) k_v - alpha of each transform
+    :param always: (N,) bool, transforms without a value gate
+    :param dead_zone: (T, N) psi, 1 or 0
+    """
+
+    slopes: Tensor
+    bends: Tensor
+    always: Tensor
+    dead_zone: Tensor
+
+    per_sample: ClassVar[tuple[str, ...]] = ("dead_zone",)
+
+    def opened(self, values: Tensor, symmetric_values: Tensor) -> Tensor:
+        """Whether the value gate is open, (B, K).
+
+        :param values: (B, 1) V(s), detached
+        :param symmetric_values: (B, K) V(f(s)), detached
+        """
+        return value_gate(values, symmetric_values, self.slopes, self.bends).logical_or_(self.always)
+
+
+def joined(gates: Sequence[Gates]) -> Gates | None:
+    """The gates of several kinds of loss, each of which leaves open what is not its own; None for none."""
+    if not gates:
+        return None
+    first, *others = gates
+    for other in others:
+        first = Gates(
+            torch.where(first.always, other.slopes, first.slopes),
+            torch.where(first.always, other.bends, first.bends),
+            first.always & other.always,
+            first.dead_zone * other.dead_zone,
+        )
+    return first
 
 
 def mean_absolute_deviation(observations: Tensor) -> Tensor:

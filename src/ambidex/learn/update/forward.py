@@ -9,7 +9,7 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 
-from ambidex.learn.update.iteration import Observations
+from ambidex.learn.losses.constants import Observations
 
 CHUNK = 1024  # rows in one pass without gradient: its activations stay in the cache
 

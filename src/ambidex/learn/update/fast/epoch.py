@@ -3,53 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ambidex.learn.update.autograd import Minibatch
-from ambidex.learn.update.iteration import Prepared, draw_epoch
+from ambidex.learn.losses.constants import DifferentiatedConstants
+from ambidex.learn.losses.gates import Gates
+from ambidex.learn.update.iteration import Iteration
+from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
 
 if TYPE_CHECKING:
     from ambidex.learn.ppo import SymmetricPPO
 
 
 @dataclass(frozen=True)
-class Part:
-    """A minibatch of an epoch whose constants lie in the order of that epoch.
+class EpochPart:
+    """The constants of a minibatch of B states, with the K images that each takes along.
 
-    :param constants: of the epoch: of its T states in order, with the K images that each takes along. In
-        the gates and the value weights s comes first, as an image whose gate is open: 1 + K columns
-    :param span: the B states of this minibatch
+    In ``value_shares`` and ``gates`` s comes first, as an image whose gate is open: 1 + K columns.
+
     :param drawn: which states and images these are
+    :param observations: (B, 1 + K, o)
+    :param actions: (B, n); old_log_probs, old_values, advantages, returns: (B,)
+    :param value_shares: what the squared errors of V(s) and its images are multiplied by in the loss
+    :param gates: None if there are none
+    :param losses: the constants of each kind of loss
     """
 
-    constants: Prepared
-    span: slice
     drawn: Minibatch
+    observations: Tensor
+    actions: Tensor
+    old_log_probs: Tensor
+    old_values: Tensor
+    advantages: Tensor
+    returns: Tensor
+    value_shares: Tensor
+    gates: Gates | None
+    losses: list[DifferentiatedConstants]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Consecutive states of an epoch whose constants lie in its order; a `Selection`.
+
+    :param places: of the states
+    :param drawn: whether images are drawn, so that each state has its own transforms
+    """
+
+    places: slice
+    drawn: bool
 
     def samples(self, constants: Tensor) -> Tensor:
-        """(T, ...) as (B, ...)."""
-        return constants[self.span]
+        return constants[self.places]
 
     def transforms(self, constants: Tensor) -> Tensor:
-        """(N, ...), or (T, K, ...) where images are drawn, in a form that multiplies with (B, K, ...)."""
-        return constants if self.drawn.images is None else constants[self.span]
+        return constants[self.places] if self.drawn else constants
 
 
-def epoch(prepared: Prepared, model: SymmetricPPO) -> Iterator[Part]:
+def epoch(iteration: Iteration, model: SymmetricPPO) -> Iterator[EpochPart]:
     """The minibatches of one epoch, from constants that are gathered once."""
-    size = model.batch_size
-    order, images = draw_epoch(prepared)
-    constants = in_order(prepared, Minibatch(order, images), model.vf_coef)
+    drawn = draw_epoch(iteration)
+    observations = drawn.observations(iteration.observations)
+    assert isinstance(observations, Tensor)
+    observations = observations.flatten(2)
+    own = [
+        data[drawn.rows]
+        for data in (iteration.actions, iteration.old_log_probs, iteration.old_values, iteration.returns)
+    ]
+    advantages = iteration.advantages[drawn.rows]
     if model.normalize_advantage:
-        constants = replace(constants, advantages=normalized(constants.advantages, size))
-    for start in range(0, prepared.size, size):
-        span = slice(start, start + size)
-        yield Part(constants, span, Minibatch(order[span], None if images is None else images[span]))
+        advantages = normalized(advantages, model.batch_size)
+    value_shares = after_state(model.vf_coef, drawn.transforms(iteration.value_weights))
+    gates = None if iteration.gates is None else _after_state(iteration.gates.of(drawn))
+    losses = [constants.of(drawn) for constants in iteration.losses.values()]
+    for places, minibatch in minibatches(drawn, model.batch_size):
+        span = Span(places, drawn.images is not None)
+        actions, old_log_probs, old_values, returns = (data[places] for data in own)
+        yield EpochPart(
+            drawn=minibatch,
+            observations=observations[places],
+            actions=actions,
+            old_log_probs=old_log_probs,
+            old_values=old_values,
+            advantages=advantages[places],
+            returns=returns,
+            value_shares=span.transforms(value_shares),
+            gates=None if gates is None else gates.of(span),
+            losses=[constants.of(span) for constants in losses],  # type: ignore[misc]
+        )
 
 
 def normalized(advantages: Tensor, size: int) -> Tensor:
@@ -67,55 +111,13 @@ def normalized(advantages: Tensor, size: int) -> Tensor:
     )
 
 
-def in_order(prepared: Prepared, drawn: Minibatch, vf_coef: float) -> Prepared:
-    """The constants of the drawn states and images: (T, ...) in their order, (T, N, ...) as (T, K, ...).
-
-    :param vf_coef: of PPO, the weight of V(s)
-    """
-    samples, transforms = drawn.samples, drawn.transforms
-    gates, msl, psl, asl = prepared.gates, prepared.msl, prepared.psl, prepared.asl
-    observations = drawn.observations(prepared.observations)
-    assert isinstance(observations, Tensor)
-    return replace(
-        prepared,
-        observations=observations.flatten(2),
-        actions=prepared.actions[drawn.rows],
-        old_log_probs=prepared.old_log_probs[drawn.rows],
-        old_values=prepared.old_values[drawn.rows],
-        advantages=prepared.advantages[drawn.rows],
-        returns=prepared.returns[drawn.rows],
-        value_weights=after_state(vf_coef, transforms(prepared.value_weights)),
-        gates=gates
-        and replace(
-            gates,
-            dead_zone=after_state(1, samples(gates.dead_zone)),
-            slopes=after_state(1, transforms(gates.slopes)),
-            bends=after_state(0, transforms(gates.bends)),
-            always=after_state(True, transforms(gates.always)),
-        ),
-        msl=msl
-        and replace(
-            msl,
-            weights=transforms(msl.weights),
-            original_weights=None if msl.original_weights is None else transforms(msl.original_weights),
-        ),
-        psl=psl
-        and replace(
-            psl,
-            weights=transforms(psl.weights),
-            targets=samples(psl.targets),
-            old_log_probs=samples(psl.old_log_probs),
-            ceilings=samples(psl.ceilings),
-        ),
-        asl=asl
-        and replace(
-            asl,
-            weights=transforms(asl.weights),
-            function_weights=transforms(asl.function_weights),
-            symmetric_means=samples(asl.symmetric_means),
-            lower=samples(asl.lower),
-            upper=samples(asl.upper),
-        ),
+def _after_state(gates: Gates) -> Gates:
+    """The gates of s itself, which are open, and of its images."""
+    return Gates(
+        slopes=after_state(1, gates.slopes),
+        bends=after_state(0, gates.bends),
+        always=after_state(True, gates.always),
+        dead_zone=after_state(1, gates.dead_zone),
     )
 
 

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ambidex.learn.losses.terms import HALF_LOG_TWO_PI
-from ambidex.learn.update.autograd import Minibatch, Terms
-from ambidex.learn.update.iteration import Prepared, Statistics
+from ambidex.learn.losses.gaussian import HALF_LOG_TWO_PI
+from ambidex.learn.update.autograd import Terms
+from ambidex.learn.update.iteration import Iteration, Statistics
+from ambidex.learn.update.minibatch import Minibatch
 
 
 class SampleTerms(NamedTuple):
@@ -64,20 +65,20 @@ def approx_kl(log_ratio: Tensor) -> Tensor:
 class FastLog:
     """Collects what an update reports.
 
-    :param prepared: the constants of the iteration
+    :param iteration: the constants of the iteration
     :param ent_coef: of PPO
     :param vf_coef: of PPO
     """
 
-    def __init__(self, prepared: Prepared, ent_coef: float, vf_coef: float) -> None:
-        self._clip_range = prepared.clip_range
+    def __init__(self, iteration: Iteration, ent_coef: float, vf_coef: float) -> None:
+        self._clip_range = iteration.clip_range
         self._weights = torch.tensor([1.0, vf_coef, ent_coef, 1.0, 1.0], dtype=torch.float64)
         self._minibatches: list[tuple[SampleTerms, Minibatch]] = []
         self._losses: list[Tensor] = []
         self._clip_fractions: list[Tensor] = []
         self._kls = torch.empty(0)
         self._epochs = 0
-        self._blocked = torch.zeros(len(prepared.names), dtype=torch.float64)
+        self._blocked = torch.zeros(len(iteration.names), dtype=torch.float64)
         self._seen = torch.zeros_like(self._blocked)
 
     def add(self, terms: SampleTerms, minibatch: Minibatch) -> None:
