@@ -70,26 +70,22 @@ class TiedLayer(nn.Module):
             dense_weight = torch.add(dense_weight, free[1], out=out_weight)
         return dense_weight, dense_bias
 
-    @torch.no_grad()
     def fold(
         self, weight_gradient: Tensor, bias_gradient: Tensor, out: Sequence[Tensor] | None = None
-    ) -> list[Tensor]:
+    ) -> Sequence[Tensor]:
         """The transpose of `expand`: gradients by ``list(layer.parameters())`` from those by what it gives.
 
         :param weight_gradient: (outputs, inputs), contiguous
         :param bias_gradient: (outputs,)
         :param out: tensors to write to
         """
-        gradients = [*self._fold(weight_gradient, bias_gradient)]
-        if self.free_bias is not None:
-            gradients.append(bias_gradient)
-        if self.free_weight is not None:
-            gradients.append(weight_gradient)
         if out is None:
-            return gradients
-        for target, gradient in zip(out, gradients, strict=True):
+            out = [torch.empty_like(parameter) for parameter in self.parameters()]
+        weight, bias, *free = out
+        self._fold(weight_gradient, bias_gradient, weight, bias)
+        for target, gradient in zip(free, (bias_gradient, weight_gradient), strict=False):
             target.copy_(gradient)
-        return list(out)
+        return out
 
     def forward(self, rows: Tensor) -> Tensor:
         return functional.linear(rows, *self.expand())
@@ -108,7 +104,7 @@ class TiedLayer(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
 
-    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor) -> tuple[Tensor, Tensor]:
+    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor, weight: Tensor, bias: Tensor) -> None:
         raise NotImplementedError
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
@@ -157,9 +153,10 @@ class FirstLayer(TiedLayer):
         dense = torch.bmm(weight.expand(self._copies), self._placed["inverse"], out=out)
         return dense.view(self.shape), torch.index_select(bias, 0, self._placed["copies"], out=out_bias)
 
-    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor) -> tuple[Tensor, Tensor]:
+    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor, weight: Tensor, bias: Tensor) -> None:
         by_copy = torch.bmm(weight_gradient.view(self._copies), self._placed["transposed"])
-        return by_copy.sum(0), bias_gradient.view(len(by_copy), -1).sum(0)
+        torch.sum(by_copy, 0, out=weight)
+        torch.sum(bias_gradient.view(self._copies[:2]), 0, out=bias)
 
     def turned(self, weight: Tensor, bias: Tensor, element: int) -> tuple[Tensor, Tensor]:
         shift = self._placed["shifts"][element]
@@ -177,6 +174,7 @@ class HiddenLayer(TiedLayer):
     def __init__(self, group: Representation, inputs: int, channels: int, relax: Relax | None = None) -> None:
         n = len(group)
         self._rows = (channels * n, inputs)
+        self._copies = (n, channels)
         # Row (i, g) of the parameter stands in the dense weight at the rows (h, i, k) with h^-1 k = g.
         channel = np.arange(channels)
         expanded = group.table[group.inverses][:, None, :] + n * channel[:, None]  # (h, i, k)
@@ -201,15 +199,12 @@ class HiddenLayer(TiedLayer):
         dense = torch.index_select(weight.reshape(self._rows), 0, self._placed["expanded"], out=out)
         return dense.view(self.shape), torch.index_select(bias, 0, self._placed["copies"], out=out_bias)
 
-    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor) -> tuple[Tensor, Tensor]:
-        # A sum of rows, for which this is the fastest there is: index_add takes twice as long.
-        folded = functional.embedding_bag(
-            self._placed["folded"],
-            weight_gradient.view(-1, self._rows[1]),
-            self._placed["bags"],
-            mode="sum",
-        )
-        return folded.view(self.weight.shape), bias_gradient.view(-1, len(self.bias)).sum(0)
+    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor, weight: Tensor, bias: Tensor) -> None:
+        # A sum over bags of rows: a fifth of the time of index_add.
+        rows = weight_gradient.view(-1, self._rows[1])
+        folded = torch.embedding_bag(rows, self._placed["folded"], self._placed["bags"])[0]
+        weight.copy_(folded.view_as(weight))
+        torch.sum(bias_gradient.view(self._copies), 0, out=bias)
 
     def turned(self, weight: Tensor, bias: Tensor, element: int) -> tuple[Tensor, Tensor]:
         shift = self._placed["shifts"][element]
@@ -229,6 +224,7 @@ class OutputLayer(TiedLayer):
         self, group: Representation, matrices: FloatArray, inputs: int, relax: Relax | None = None
     ) -> None:
         n, outputs = len(group), matrices.shape[-1]
+        self._rows = (outputs * n, inputs)
         unchanged = invariant_basis(matrices)
         bias = _uniform((outputs,), n * inputs)
         super().__init__(
@@ -245,13 +241,14 @@ class OutputLayer(TiedLayer):
     def _expand(
         self, weight: Tensor, bias: Tensor, out_weight: Tensor | None, out_bias: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        out = None if out_weight is None else out_weight.view(-1, weight.shape[1])
+        out = None if out_weight is None else out_weight.view(self._rows)
         dense = torch.mm(self._placed["stacked"], weight, out=out)
         return dense.view(self.shape), torch.mv(self._placed["unchanged"], bias, out=out_bias)
 
-    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor) -> tuple[Tensor, Tensor]:
-        rows = weight_gradient.view(-1, self.weight.shape[1])
-        return self._placed["stacked"].t() @ rows, self._placed["unchanged"].t() @ bias_gradient
+    def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor, weight: Tensor, bias: Tensor) -> None:
+        rows = weight_gradient.view(self._rows)
+        torch.mm(self._placed["stacked"].t(), rows, out=weight)
+        torch.mv(self._placed["unchanged"].t(), bias_gradient, out=bias)
 
     def turned(self, weight: Tensor, bias: Tensor, element: int) -> tuple[Tensor, Tensor]:
         inverse = self._placed["inverse"][element]

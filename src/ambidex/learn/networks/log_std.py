@@ -57,8 +57,8 @@ def noise_of_orbits(matrices: FloatArray) -> tuple[IntArray, FloatArray]:
             f"the group mixes the actions {first} and {second} by matrices that are not orthogonal, so that "
             "no independent noise of the actions is symmetric; describe these actions in other units or axes"
         )
-    together = (np.abs(matrices) > 1e-9).any(axis=0)
-    while (further := together @ together).sum() > together.sum():
+    together = np.asarray((np.abs(matrices) > 1e-9).any(axis=0))
+    while (further := np.asarray(together @ together)).sum() > together.sum():
         together = further
     orbit = np.unique(together.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
     log_std = np.log(variance) / 2

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.networks.layers import FirstLayer, HiddenLayer, OutputLayer, Relax, TiedLayer
