@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Sequence
 from typing import Literal
@@ -48,7 +49,6 @@ class EquivariantMlp(nn.Sequential):
             output_layer(representation, hidden, representation.action if output == "action" else None),
         )
 
-    @torch.no_grad()
     def dense(self) -> nn.Sequential:
         """A plain MLP that computes the same, to be exported."""
         return dense(self)
@@ -58,9 +58,10 @@ def hidden_layers(
     group: Representation, widths: Sequence[int], activation: type[nn.Module], relax: Relax | None = None
 ) -> list[nn.Module]:
     """The layers from the observation to the last hidden layer, each with its activation behind it."""
-    first, *others = channels_of(widths, len(group))
-    layers: list[TiedLayer] = [FirstLayer(group, group.observation, first, relax)]
-    for below, above in zip([first, *others], others, strict=False):
+    channels = channels_of(widths, len(group))
+    _say_rounding(widths, channels, len(group))
+    layers: list[TiedLayer] = [FirstLayer(group, group.observation, channels[0], relax)]
+    for below, above in itertools.pairwise(channels):
         layers.append(HiddenLayer(group, below, above, relax))
     return [module for layer in layers for module in (layer, activation())]
 
@@ -79,19 +80,24 @@ def output_layer(
 
 
 def channels_of(widths: Sequence[int], elements: int) -> list[int]:
-    """How many channels each copy of a hidden layer has; widths that are no multiple are rounded up."""
+    """How many channels each copy of a hidden layer has; a width that is no multiple is rounded up."""
     if not widths or min(widths) < 1:
         raise ValueError(
-            f"an equivariant network has at least one hidden layer, and each at least one unit; got {widths}"
+            "an equivariant network has at least one hidden layer, and each of them at least one unit; "
+            f"got {list(widths)}"
         )
-    channels = [-(-width // elements) for width in widths]
+    return [-(-width // elements) for width in widths]
+
+
+def _say_rounding(widths: Sequence[int], channels: Sequence[int], elements: int) -> None:
     rounded = [count * elements for count in channels]
     if rounded != list(widths):
         logger.info(
             "hidden layers of %s units are rounded up to %s, multiples of the group's %d elements",
-            list(widths), rounded, elements,
-        )  # fmt: skip
-    return channels
+            list(widths),
+            rounded,
+            elements,
+        )
 
 
 @torch.no_grad()
