@@ -93,9 +93,9 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         self.symmetries = symmetries
         self.relax = relax
         self.relax_penalty = relax_penalty
-        check_observations(observation_space, symmetries)
         keys = list(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else None
         self.representation = Representation.of(symmetries, keys)
+        check_observations(observation_space, symmetries)
         check_actions(action_space, self.representation)
         super().__init__(
             observation_space,

@@ -12,6 +12,7 @@ from ambidex.symmetry.group import SymmetryGroup
 
 
 def check_observations(space: spaces.Space[Any], group: SymmetryGroup) -> None:
+    """Of a group whose keys, where it has any, are those of the observations (`Representation.of`)."""
     size = group.observation_size
     if isinstance(space, spaces.Dict) != isinstance(size, dict):
         raise ValueError(
@@ -20,10 +21,6 @@ def check_observations(space: spaces.Space[Any], group: SymmetryGroup) -> None:
         )
     parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {"": space}
     sizes = size if isinstance(size, dict) else {"": size}
-    if set(parts) != set(sizes):
-        raise ValueError(
-            f"the observations have the keys {sorted(parts)}, the group describes {sorted(sizes)}"
-        )
     for key, part in parts.items():
         _check_box(f"observation {key!r}" if key else "observation", part, sizes[key])
 
