@@ -26,6 +26,8 @@ _HOME = {
     "identify": "ambidex.learn",
     "ActionMap": "ambidex.learn",
     "SymmetricVecNormalize": "ambidex.learn",
+    "EquivariantActorCriticPolicy": "ambidex.learn",
+    "EquivariantMlp": "ambidex.learn",
     "verify": "ambidex.verification",
 }
 
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from ambidex.learn import PSL as PSL
     from ambidex.learn import ActionMap as ActionMap
     from ambidex.learn import CalibratedFit as CalibratedFit
+    from ambidex.learn import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
+    from ambidex.learn import EquivariantMlp as EquivariantMlp
     from ambidex.learn import PairwiseFit as PairwiseFit
     from ambidex.learn import SymmetricPPO as SymmetricPPO
     from ambidex.learn import SymmetricVecNormalize as SymmetricVecNormalize

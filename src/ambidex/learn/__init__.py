@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ambidex.learn.losses.adaptive import ASL as ASL
     from ambidex.learn.losses.mirror import MSL as MSL
     from ambidex.learn.losses.proximal import PSL as PSL
+    from ambidex.learn.networks.mlp import EquivariantMlp as EquivariantMlp
+    from ambidex.learn.networks.policy import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn.normalize import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
     from ambidex.learn.update.iteration import NonFiniteLoss as NonFiniteLoss
@@ -27,6 +29,8 @@ _HOME = {
     "ActionMap": "ambidex.actuators.action_map",
     "CalibratedFit": "ambidex.learn.fits.calibrated",
     "Calibration": "ambidex.actuators.calibration",
+    "EquivariantActorCriticPolicy": "ambidex.learn.networks.policy",
+    "EquivariantMlp": "ambidex.learn.networks.mlp",
     "Identification": "ambidex.actuators.identification",
     "MSL": "ambidex.learn.losses.mirror",
     "NonFiniteLoss": "ambidex.learn.update.iteration",
@@ -42,6 +46,7 @@ _HOME = {
 __all__ = [  # noqa: RUF022
     "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "TransitionFit", "calibrate",
     "Calibration", "identify", "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
+    "EquivariantActorCriticPolicy", "EquivariantMlp",
 ]  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Networks that have the symmetry of the robot from the first step."""
