@@ -56,10 +56,7 @@ def spelled_out(kind: str, layer: TiedLayer, group: Representation) -> tuple[Ten
             row = [weight[:, group.table[group.inverses[h], k]] for k in range(n)]
             blocks.append(torch.cat(row, dim=1))
         else:  # y = sum_h rho(h) V z_h + b
-            matrix = (
-                torch.from_numpy(group.action[h]) if kind == "output" else torch.eye(1, dtype=torch.float64)
-            )
-            blocks.append(matrix @ weight)
+            blocks.append(torch.from_numpy(group.action[h]) @ weight if kind == "output" else weight)
     if kind in ("first", "hidden"):
         return torch.cat(blocks), torch.cat([bias] * n)
     return torch.cat(blocks, dim=1), layer.expand()[1].detach()
@@ -112,8 +109,8 @@ def test_the_folded_gradient_is_the_average_of_a_plain_one_over_the_group(name: 
     mean_weight, mean_bias = torch.zeros_like(by_weight), torch.zeros_like(by_bias)
     for element in range(n):
         out, into = sides(kind, group, element)
-        mean_weight += torch.linalg.inv(out) @ by_weight @ into / n
-        mean_bias += torch.linalg.inv(out) @ by_bias / n
+        mean_weight += out.t() @ by_weight @ into / n  # orthogonal, so that the transpose is the inverse
+        mean_bias += out.t() @ by_bias / n
     weight, bias = layer.expand(list(layer.fold(by_weight, by_bias)))
     assert torch.allclose(weight, n * mean_weight, atol=1e-9)
     assert torch.allclose(bias, (n if kind in ("first", "hidden") else 1) * mean_bias, atol=1e-9)
