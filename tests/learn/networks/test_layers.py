@@ -180,3 +180,16 @@ def test_noise_that_a_skew_matrix_would_mix_is_refused() -> None:
     turned = Symmetry.from_maps("turn", index([1, 2, 0]), MatrixMap(rotation(120)))
     orbit, offset = noise_of_orbits(Representation.of(SymmetryGroup.from_generators([turned])).action)
     assert orbit.tolist() == [0, 0] and offset.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["ant", "skewed"])
+def test_turned_weights_are_those_seen_by_a_turned_robot(name: str, kind: str) -> None:
+    group = Representation.of(GROUPS[name]())
+    layer = layer_of(kind, group)
+    weight, bias = torch.randn(layer.shape).double(), torch.randn(layer.shape[0]).double()
+    for element in range(len(group)):
+        out, into = sides(kind, group, element)
+        turned_weight, turned_bias = layer.turned(weight, bias, element)
+        assert torch.allclose(out @ turned_weight, weight @ into, atol=1e-12)
+        assert torch.allclose(out @ turned_bias, bias, atol=1e-12)
