@@ -56,10 +56,7 @@ def spelled_out(kind: str, layer: TiedLayer, group: Representation) -> tuple[Ten
             row = [weight[:, group.table[group.inverses[h], k]] for k in range(n)]
             blocks.append(torch.cat(row, dim=1))
         else:  # y = sum_h rho(h) V z_h + b
-            matrix = (
-                torch.from_numpy(group.action[h]) if kind == "output" else torch.eye(1, dtype=torch.float64)
-            )
-            blocks.append(matrix @ weight)
+            blocks.append(torch.from_numpy(group.action[h]) @ weight if kind == "output" else weight)
     if kind in ("first", "hidden"):
         return torch.cat(blocks), torch.cat([bias] * n)
     return torch.cat(blocks, dim=1), layer.expand()[1].detach()
@@ -112,8 +109,8 @@ def test_the_folded_gradient_is_the_average_of_a_plain_one_over_the_group(name: 
     mean_weight, mean_bias = torch.zeros_like(by_weight), torch.zeros_like(by_bias)
     for element in range(n):
         out, into = sides(kind, group, element)
-        mean_weight += torch.linalg.inv(out) @ by_weight @ into / n
-        mean_bias += torch.linalg.inv(out) @ by_bias / n
+        mean_weight += out.t() @ by_weight @ into / n  # orthogonal, so that the transpose is the inverse
+        mean_bias += out.t() @ by_bias / n
     weight, bias = layer.expand(list(layer.fold(by_weight, by_bias)))
     assert torch.allclose(weight, n * mean_weight, atol=1e-9)
     assert torch.allclose(bias, (n if kind in ("first", "hidden") else 1) * mean_bias, atol=1e-9)
@@ -183,3 +180,16 @@ def test_noise_that_a_skew_matrix_would_mix_is_refused() -> None:
     turned = Symmetry.from_maps("turn", index([1, 2, 0]), MatrixMap(rotation(120)))
     orbit, offset = noise_of_orbits(Representation.of(SymmetryGroup.from_generators([turned])).action)
     assert orbit.tolist() == [0, 0] and offset.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["ant", "skewed"])
+def test_turned_weights_are_those_seen_by_a_turned_robot(name: str, kind: str) -> None:
+    group = Representation.of(GROUPS[name]())
+    layer = layer_of(kind, group)
+    weight, bias = torch.randn(layer.shape).double(), torch.randn(layer.shape[0]).double()
+    for element in range(len(group)):
+        out, into = sides(kind, group, element)
+        turned_weight, turned_bias = layer.turned(weight, bias, element)
+        assert torch.allclose(out @ turned_weight, weight @ into, atol=1e-12)
+        assert torch.allclose(out @ turned_bias, bias, atol=1e-12)

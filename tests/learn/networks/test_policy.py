@@ -81,9 +81,8 @@ def outputs(policy: Any, observation: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return policy.action_net(latent_pi), policy.value_net(latent_vf)
 
 
-@pytest.mark.parametrize("name", GROUPS)
 @torch.no_grad()
-def check_exact(name: str, model: Any, group: SymmetryGroup) -> None:
+def check_exact(model: Any, group: SymmetryGroup) -> None:
     for dtype, rounding in ((torch.float32, 1e-6), (torch.float64, 1e-12)):
         policy = model.policy.to(dtype)
         observation = observations(model, dtype)
@@ -98,16 +97,15 @@ def check_exact(name: str, model: Any, group: SymmetryGroup) -> None:
 @pytest.mark.parametrize("name", GROUPS)
 def test_exact_after_training(name: str) -> None:
     model, group = trained(name)
-    check_exact(name, model, group)
+    check_exact(model, group)
 
 
 @pytest.mark.parametrize("name", ["ant", "triangle", "two choices"])
-@torch.no_grad()
 def test_actions_are_as_likely_as_their_images(name: str) -> None:
     """The whole distribution is symmetric, through Stable-Baselines3's own methods."""
     model, group = trained(name)
     policy, observation = model.policy, observations(model, torch.float32)
-    actions, values, log_prob = policy(observation)
+    actions, values, log_prob = (output.detach() for output in policy(observation))
     assert torch.allclose(policy.predict_values(observation), values)
     for transform in group:
         image = transform.observation(observation)
@@ -132,7 +130,7 @@ def test_saved_loaded_and_trained_on(name: str, algorithm: type[BaseAlgorithm], 
     for other in (loaded, policy):
         assert np.array_equal(other.predict(plain, deterministic=True)[0], expected)
     loaded.learn(64)
-    check_exact(name, loaded, group)
+    check_exact(loaded, group)
 
 
 def test_a_policy_on_the_ant_has_the_parameters_of_a_smaller_one() -> None:
@@ -209,7 +207,7 @@ def test_state_dependent_exploration_is_refused() -> None:
 @pytest.mark.parametrize(
     ("actions", "reason"),
     [
-        (spaces.Discrete(6), "'xz'|permutation of their logits"),
+        (spaces.Discrete(6), "action has 6 elements, but the transforms act on 8"),
         (spaces.Discrete(8), "permutation of their logits"),
         (spaces.Box(-1, 1, (2, 4), np.float32), "Box spaces of one dimension"),
         (spaces.Box(-1, 1, (4,), np.float32), "action has 4 elements, but the transforms act on 8"),

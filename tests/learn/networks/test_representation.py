@@ -78,11 +78,9 @@ def test_the_same_transform_under_two_names_is_one_element() -> None:
     assert Representation.of(twice).names == ("identity", element.name)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.permutations(range(4)), min_size=1, max_size=2), st.permutations([1.0, -1, -1, 1]))
-def test_any_generated_group_has_the_table_of_its_transforms(
-    orders: list[list[int]], signs: list[float]
-) -> None:
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.permutations(range(3)), min_size=1, max_size=2), st.permutations([1.0, -1, -1]))
+def test_any_group_has_the_table_of_its_transforms(orders: list[list[int]], signs: list[float]) -> None:
     generators = [
         Symmetry.from_maps(f"g{number}", index(list(order), signs), index(list(order)))
         for number, order in enumerate(orders)
