@@ -7,28 +7,33 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
-from stable_baselines3.common.utils import explained_variance
+from stable_baselines3.common.utils import explained_variance, update_learning_rate
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.actuators.action_map import ActionMap
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses.loss import LossChoice, SymmetryLoss
+from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update import autograd as generic
+from ambidex.learn.update import learning_rate
 from ambidex.learn.update.fast import update as fast
 from ambidex.learn.update.fast.rollout import collect_rollouts
-from ambidex.learn.update.iteration import Statistics
+from ambidex.learn.update.iteration import Iteration, Statistics
 from ambidex.learn.update.preparation import Preparation
 from ambidex.symmetry import Symmetry, SymmetryGroup
+
+FOLLOWED_RATE = "learning_rate/followed"
 
 
 class SymmetricPPO(PPO):
@@ -45,12 +50,21 @@ class SymmetricPPO(PPO):
         a transform that the mapping does not name, or maps to None, has no loss
     :param symmetry_samples: k images drawn for each state of each minibatch, with the same expected gradient
         as all of them (None)
+    :param desired_kl: the learning rate follows the KL divergence of each update, measured on all its batch:
+        down by 1.3 above 1.5 times this, up by 1.3 below two thirds of it; None leaves it to its schedule
+    :param learning_rate_range: the lowest and highest rate that ``desired_kl`` may choose; by default from a
+        tenth of the scheduled rate to that rate itself, since a rate that rises in the first iterations can
+        end all exploration
     :param fast: whether update and roll-out take the fast path for plain MLP policies on the CPU: None where
         there are symmetries and the policy allows it, True always (an error where it cannot), False never
     :param kwargs: any keyword of Stable-Baselines3's PPO
     """
 
     policy: ActorCriticPolicy
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        **PPO.policy_aliases,
+        "EquivariantMlpPolicy": EquivariantActorCriticPolicy,
+    }
 
     def __init__(
         self,
@@ -60,15 +74,22 @@ class SymmetricPPO(PPO):
         symmetries: SymmetryGroup | None = None,
         loss: LossChoice = None,
         symmetry_samples: int | None = None,
+        desired_kl: float | None = None,
+        learning_rate_range: tuple[float, float] | None = None,
         fast: bool | None = None,
         _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(policy, env, _init_setup_model=False, **kwargs)
+        if issubclass(self.policy_class, EquivariantActorCriticPolicy) and symmetries is not None:
+            self.policy_kwargs.setdefault("symmetries", symmetries)
         self.symmetries = symmetries
         self.loss = loss
         self.symmetry_samples = symmetry_samples
+        self.desired_kl = desired_kl
+        self.learning_rate_range = learning_rate_range
         self.fast = fast
+        self._followed_rate: float | None = None  # what desired_kl chose for the next update
         self._preparation: Preparation | None = None
         self._gate_metrics: list[Metric] = []
         if _init_setup_model:
@@ -80,6 +101,7 @@ class SymmetricPPO(PPO):
 
     def _setup_losses(self) -> None:
         losses = checked_losses(self)
+        _check_kl(self.desired_kl, self.learning_rate_range)
         if losses:
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self._transforms_of(losses))
@@ -130,11 +152,12 @@ class SymmetricPPO(PPO):
 
     @property
     def _takes_own_update(self) -> bool:
-        return self._symmetric or self._takes_fast_path
+        return self._symmetric or self._takes_fast_path or self.desired_kl is not None
 
     @property
     def _takes_fast_path(self) -> bool:
-        wanted = self._symmetric if self.fast is None else self.fast
+        is_equivariant = isinstance(self.policy, EquivariantActorCriticPolicy)
+        wanted = self._symmetric or is_equivariant if self.fast is None else self.fast
         return wanted and fast.supports(self) is None
 
     def learn(
@@ -176,13 +199,30 @@ class SymmetricPPO(PPO):
         self.logger.record("time/fit", time.perf_counter() - started, exclude="tensorboard")
         self.policy.set_training_mode(True)
         update = fast.update if self._takes_fast_path else generic.update
-        statistics = update(self, iteration)
+        with self._following_kl(iteration):
+            statistics = update(self, iteration)
         self._n_updates += statistics.epochs
         gated = [] if iteration.gates is None else (~iteration.gates.always).nonzero().flatten().tolist()
         self._gate_metrics = [
             ("value_gate_ratio", iteration.names[j], "", float(statistics.value_gate_ratio[j])) for j in gated
         ]
         self._record(statistics, clip_range, clip_range_vf)
+
+    @contextmanager
+    def _following_kl(self, iteration: Iteration) -> Iterator[None]:
+        """Update with the rate that the last divergence asked for, and choose that of the next."""
+        if self.desired_kl is None:
+            yield
+            return
+        scheduled = self.lr_schedule(self._current_progress_remaining)
+        lowest, highest = self.learning_rate_range or (scheduled / 10, scheduled)
+        rate = min(max(self._followed_rate or scheduled, lowest), highest)
+        update_learning_rate(self.policy.optimizer, rate)
+        yield
+        kl = learning_rate.batch_kl(self.policy, iteration)
+        self._followed_rate = learning_rate.followed(rate, kl, self.desired_kl, lowest, highest)
+        self.logger.record("train/learning_rate", rate)
+        self.logger.record("train/batch_kl", kl)
 
     def action_maps(self) -> dict[str, ActionMap]:
         """The current estimators g-hat and their weights w_G, by transform."""
@@ -194,12 +234,18 @@ class SymmetricPPO(PPO):
 
     def symmetry_state(self) -> dict[str, npt.NDArray[Any]]:
         """All that must survive a restart beyond policy and optimiser, as plain arrays."""
-        return self._preparation.state() if self._preparation is not None else {}
+        state = self._preparation.state() if self._preparation is not None else {}
+        if self._followed_rate is not None:
+            state[FOLLOWED_RATE] = np.array(self._followed_rate)
+        return state
 
     def set_symmetry_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from what `symmetry_state` gave."""
         assert self._preparation is not None
-        self._preparation.set_state(state)
+        own = dict(state)
+        rate = own.pop(FOLLOWED_RATE, None)
+        self._followed_rate = None if rate is None else float(rate)
+        self._preparation.set_state(own)
 
     def _record(self, statistics: Statistics, clip_range: float, clip_range_vf: float | None) -> None:
         """The names of Stable-Baselines3, and those of the symmetry."""
@@ -228,6 +274,19 @@ class SymmetricPPO(PPO):
         for metric, transform, element, value in self.symmetry_metrics():
             name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
             record(name, value, exclude="stdout")
+
+
+def _check_kl(desired: float | None, bounds: tuple[float, float] | None) -> None:
+    if desired is None:
+        if bounds is not None:
+            raise ValueError("learning_rate_range is for desired_kl, which is not given")
+        return
+    if not isinstance(desired, int | float) or isinstance(desired, bool) or not 0 < desired < float("inf"):
+        raise ValueError(f"desired_kl is a positive number, such as 0.015, or None; got {desired!r}")
+    if bounds is not None:
+        lowest, highest = bounds
+        if not 0 < lowest <= highest < float("inf"):
+            raise ValueError(f"learning_rate_range is a lowest and a highest rate above 0; got {bounds!r}")
 
 
 @contextmanager

@@ -24,7 +24,8 @@ def network(activation: type[nn.Module]) -> nn.Sequential:
 def by_hand(net: nn.Sequential, activation: Activation) -> tuple[FastMlp, dict[Any, Tensor]]:
     layers = [(module.weight.data, module.bias.data) for module in net if isinstance(module, nn.Linear)]
     gradients = {tensor: torch.full_like(tensor, torch.nan) for layer in layers for tensor in layer}
-    return FastMlp(layers, gradients, activation, ROWS), gradients
+    places = [(gradients[weight], gradients[bias]) for weight, bias in layers]
+    return FastMlp(layers, places, activation, ROWS), gradients
 
 
 @pytest.mark.parametrize(("module", "activation"), [(nn.ReLU, "relu"), (nn.Tanh, "tanh")])

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 from torch.nn import functional
 
 from ambidex.learn.losses.constants import Outputs
+from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.update.forward import action_outputs, flatten_rows, forward
 from ambidex.learn.update.iteration import Iteration, NonFiniteLoss, Statistics, SymmetryConstants
 from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
@@ -47,7 +49,7 @@ def update(model: SymmetricPPO, iteration: Iteration) -> Statistics:
         log.begin_epoch()
         for _, minibatch in minibatches(draw_epoch(iteration), model.batch_size):
             terms = minibatch_terms(model, iteration, minibatch)
-            loss = terms.total(model.ent_coef, model.vf_coef)
+            loss = terms.total(model.ent_coef, model.vf_coef) + relaxation_penalty(policy)
             log.add(terms, loss, minibatch, iteration.clip_range)
             if not torch.isfinite(loss):
                 refuse_non_finite(terms, minibatch, iteration)
@@ -63,6 +65,13 @@ def update(model: SymmetricPPO, iteration: Iteration) -> Statistics:
         if stopped:
             break
     return log.statistics(stopped)
+
+
+def relaxation_penalty(policy: ActorCriticPolicy) -> Tensor | float:
+    """What an equivariant policy pays for the asymmetry that it was allowed."""
+    if isinstance(policy, EquivariantActorCriticPolicy) and policy.relax_penalty:
+        return policy.relaxation_penalty()
+    return 0.0
 
 
 def minibatch_terms(model: SymmetricPPO, iteration: Iteration, minibatch: Minibatch) -> Terms:

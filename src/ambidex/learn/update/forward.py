@@ -44,7 +44,7 @@ def snapshot_means(policy: ActorCriticPolicy, observations: Observations) -> Ten
     """
     means = [
         policy.action_net(policy.mlp_extractor.forward_actor(policy.pi_features_extractor(rows)))
-        for rows in _chunks(observations)
+        for rows in chunks(observations)
     ]
     return torch.cat(means).view(*_leading_shape(observations), -1)
 
@@ -54,7 +54,7 @@ def snapshot_values(policy: ActorCriticPolicy, observations: Observations) -> Te
     """V(s) and V(f_j(s)) of the critic as it is now: (T, 1 + N)."""
     values = [
         policy.value_net(policy.mlp_extractor.forward_critic(policy.vf_features_extractor(rows)))
-        for rows in _chunks(observations)
+        for rows in chunks(observations)
     ]
     return torch.cat(values).view(_leading_shape(observations))
 
@@ -71,7 +71,8 @@ def _leading_shape(observations: Observations) -> tuple[int, int]:
     return part.shape[0], part.shape[1]
 
 
-def _chunks(observations: Observations) -> Iterator[Observations]:
+def chunks(observations: Observations) -> Iterator[Observations]:
+    """(T, K, o) as rows, `CHUNK` at a time."""
     rows = flatten_rows(observations)
     if isinstance(rows, dict):
         split = {key: torch.split(part, CHUNK) for key, part in rows.items()}

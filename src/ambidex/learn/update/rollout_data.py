@@ -34,6 +34,13 @@ def only_images(observations: Observations) -> Observations:
     return observations[:, 1:]
 
 
+def only_states(observations: Observations) -> Observations:
+    """The states alone: (T, 1, o)."""
+    if isinstance(observations, dict):
+        return {key: part[:, :1] for key, part in observations.items()}
+    return observations[:, :1]
+
+
 def flat_observations(buffer: RolloutBuffer, dtype: torch.dtype) -> Observations:
     if isinstance(buffer, DictRolloutBuffer):
         return {key: flat(buffer, part, dtype) for key, part in buffer.observations.items()}

@@ -6,12 +6,10 @@ fewer of them take less time: rows that cannot change a gradient are left out, w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import torch
 from torch import Tensor
 
-from ambidex.learn.update.fast.plain_mlp import Activation
+from ambidex.learn.update.fast.plain_mlp import Activation, Dense
 
 WORTH_IT = 7 / 8  # above this share of all rows, gathering some costs more than the products with the others
 
@@ -20,20 +18,20 @@ class FastMlp:
     """The chain rule for linear layers with an activation between them.
 
     :param layers: weight (out, in) and bias (out) of each layer
-    :param gradients: where the gradient of each of these tensors belongs
+    :param gradients: where the gradient of each of these belongs
     :param activation: between layers
     :param rows: the most rows of one pass
     """
 
     def __init__(
         self,
-        layers: list[tuple[Tensor, Tensor]],
-        gradients: Mapping[Tensor, Tensor],
+        layers: list[Dense],
+        gradients: list[Dense],
         activation: Activation,
         rows: int,
     ) -> None:
         self._layers = layers
-        self._gradients = [(gradients[weight], gradients[bias]) for weight, bias in layers]
+        self._gradients = gradients
         self._activate = torch.relu_ if activation == "relu" else torch.tanh_
         self._activate_backward = _relu_backward if activation == "relu" else _tanh_backward
         self._outputs = [bias.new_empty(rows, len(bias)) for _, bias in layers]

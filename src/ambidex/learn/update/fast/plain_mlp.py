@@ -1,6 +1,6 @@
-"""Plain policies: Stable-Baselines3's MLP actor-critic with a Gaussian on CPU, seen as lists of layers.
+"""Plain policies: an MLP actor-critic with a Gaussian on the CPU, weights tied or not, as lists of layers.
 
-Most robots are trained with exactly this policy. Knowing that it is nothing more lets the roll-out and the
+Most robots are trained with exactly such a policy. Knowing that it is nothing more lets the roll-out and the
 update skip what a general policy needs: feature extractors, distribution objects, autograd.
 """
 
@@ -17,41 +17,63 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
 from torch import Tensor, nn
 
+from ambidex.learn.networks.layers import TiedLayer
+from ambidex.learn.networks.log_std import TiedLogStd
+from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
+
 Activation = Literal["relu", "tanh"]
 ACTIVATIONS: dict[type[nn.Module], Activation] = {nn.ReLU: "relu", nn.Tanh: "tanh"}
 
 
+Layer = nn.Linear | TiedLayer
+Dense = tuple[Tensor, Tensor]
+"""Weight (out, in) and bias (out)."""
+
+
 @dataclass(frozen=True)
 class PlainMlp:
-    """The parameters of a plain policy, the same tensors that the policy holds.
+    """A plain policy as the modules that hold its parameters.
 
-    :param actor: weight (out, in) and bias (out) of each layer from the observation to the mean action
-    :param critic: the same from the observation to the value
+    :param actor: the layers from the observation to the mean action
+    :param critic: the layers from the observation to the value
     :param activation: between layers
-    :param log_std: one per action element
+    :param log_std: one per action element, or what expands into that
     """
 
-    actor: list[tuple[Tensor, Tensor]]
-    critic: list[tuple[Tensor, Tensor]]
+    actor: list[Layer]
+    critic: list[Layer]
     activation: Activation
-    log_std: Tensor
+    log_std: Tensor | TiedLogStd
 
     @classmethod
     def of(cls, policy: Any) -> PlainMlp:
         """The layers of a policy to which `why_not_plain` does not object."""
         actor, critic = _networks(policy)
-        between = [module for module in (*actor, *critic) if not isinstance(module, nn.Linear)]
+        between = [module for module in (*actor, *critic) if not isinstance(module, Layer)]
         return cls(
-            actor=[(module.weight, module.bias) for module in actor if isinstance(module, nn.Linear)],
-            critic=[(module.weight, module.bias) for module in critic if isinstance(module, nn.Linear)],
+            actor=[module for module in actor if isinstance(module, Layer)],
+            critic=[module for module in critic if isinstance(module, Layer)],
             activation=ACTIVATIONS[type(between[0])] if between else "relu",
-            log_std=policy.log_std,
+            log_std=getattr(policy, "tied_log_std", None) or policy.log_std,
         )
+
+    @torch.no_grad()
+    def dense_log_std(self) -> Tensor:
+        return self.log_std.expand() if isinstance(self.log_std, TiedLogStd) else self.log_std.detach()
+
+
+@torch.no_grad()
+def dense(layers: list[Layer]) -> list[Dense]:
+    """The weights and biases of these layers as they are now."""
+    return [
+        layer.expand() if isinstance(layer, TiedLayer) else (layer.weight.detach(), layer.bias.detach())
+        for layer in layers
+    ]
 
 
 def why_not_plain(policy: Any) -> str | None:
     """Why the shortcuts for plain policies do not hold for this one, in words; None if they do."""
-    if type(policy) is not ActorCriticPolicy:
+    if type(policy) not in (ActorCriticPolicy, EquivariantActorCriticPolicy):
         return f"the policy is a {type(policy).__name__}, not Stable-Baselines3's ActorCriticPolicy itself"
     if policy.use_sde:
         return "the policy uses state-dependent exploration"
@@ -71,7 +93,8 @@ def why_not_plain(policy: Any) -> str | None:
     dtypes = {parameter.dtype for parameter in policy.parameters()}
     if len(dtypes) > 1 or not dtypes <= {torch.float32, torch.float64}:
         return f"the policy's parameters are of type {', '.join(map(str, dtypes))}"
-    between = {type(module) for network in _networks(policy) for module in network} - {nn.Linear}
+    between = {type(module) for network in _networks(policy) for module in network}
+    between = {kind for kind in between if not issubclass(kind, Layer)}
     if len(between) > 1 or not between <= set(ACTIVATIONS):
         names = ", ".join(sorted(kind.__name__ for kind in between))
         return f"the hidden layers are followed by {names}, not by ReLU or Tanh"

@@ -22,9 +22,8 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 from threadpoolctl import threadpool_limits
-from torch import Tensor
 
-from ambidex.learn.update.fast.plain_mlp import Activation, PlainMlp, why_not_plain
+from ambidex.learn.update.fast.plain_mlp import Activation, Layer, PlainMlp, dense, why_not_plain
 
 Array = npt.NDArray[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,9 +37,9 @@ def one_blas_thread(function: Function) -> Function:
 class _Network:
     """A forward pass for a few rows."""
 
-    def __init__(self, layers: list[tuple[Tensor, Tensor]], activation: Activation) -> None:
+    def __init__(self, layers: list[Layer], activation: Activation) -> None:
         # A transposed copy, since OpenBLAS multiplies few rows by it up to three times faster than by a view.
-        arrays = [(weight.detach().numpy().T.copy(), bias.detach().numpy()) for weight, bias in layers]
+        arrays = [(weight.numpy().T.copy(), bias.numpy()) for weight, bias in dense(layers)]
         *self.hidden, (self.weight, self.bias) = arrays
         self.activate = np.tanh if activation == "tanh" else partial(np.maximum, 0)
 
@@ -80,10 +79,10 @@ def collect_rollouts(
 
     policy = PlainMlp.of(model.policy)
     actor, critic = _Network(policy.actor, policy.activation), _Network(policy.critic, policy.activation)
-    std = policy.log_std.detach().exp().numpy()
+    std = policy.dense_log_std().exp().numpy()
     log_density_at_mean = (-np.log(std).sum() - len(std) * math.log(2 * math.pi) / 2).astype(std.dtype)
-    noise = torch.empty(env.num_envs, len(std), dtype=policy.log_std.dtype)
-    deviation = noise.numpy()  # the same memory
+    deviation = np.empty((env.num_envs, len(std)), std.dtype)
+    noise = torch.from_numpy(deviation)  # the same memory
     low, high = model.action_space.low, model.action_space.high  # type: ignore[attr-defined]
     while n_steps < n_rollout_steps:
         obs: Array = model._last_obs  # type: ignore[assignment]
@@ -148,7 +147,7 @@ def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
     plain = PlainMlp.of(policy)
     actor = _Network(plain.actor, plain.activation)
     low, high = policy.action_space.low, policy.action_space.high  # type: ignore[attr-defined]
-    size = len(plain.actor[0][0].T)
+    size = math.prod(policy.observation_space.shape or ())
 
     @one_blas_thread
     def act(observations: Array) -> Array:

@@ -25,6 +25,7 @@ from ambidex.learn.update.fast.epoch import EpochPart, epoch
 from ambidex.learn.update.fast.gradients import clipped_surrogate, value_losses
 from ambidex.learn.update.fast.log import FastLog, SampleTerms
 from ambidex.learn.update.fast.mlp import FastMlp, worth_choosing
+from ambidex.learn.update.fast.networks import DenseLayers, DenseLogStd
 from ambidex.learn.update.fast.plain_mlp import PlainMlp, why_not_plain
 from ambidex.learn.update.iteration import Iteration, NonFiniteLoss, Statistics
 
@@ -70,21 +71,30 @@ class Networks:
 
     def __init__(self, model: SymmetricPPO, iteration: Iteration, adam: FlatAdam) -> None:
         policy = PlainMlp.of(model.policy)
-        parameters, gradients = adam.parameters, adam.gradients
-        by_part = {parameters[original]: gradient for original, gradient in gradients.items()}
-        actor = [(parameters[weight], parameters[bias]) for weight, bias in policy.actor]
-        critic = [(parameters[weight], parameters[bias]) for weight, bias in policy.critic]
+        penalty = getattr(model.policy, "relax_penalty", 0.0)
+        self._layers = [DenseLayers(layers, adam, penalty) for layers in (policy.actor, policy.critic)]
         images = len(iteration.names) if iteration.samples is None else iteration.samples
         rows = min(model.batch_size, iteration.size) * (1 + images)
         self._iteration = iteration
-        self._actor = FastMlp(actor, by_part, policy.activation, rows)
-        self._critic = FastMlp(critic, by_part, policy.activation, rows)
-        self._log_std = parameters[policy.log_std]
-        self._log_std_gradient = gradients[policy.log_std]
+        self._actor, self._critic = (
+            FastMlp(layers.dense, layers.gradients, policy.activation, rows) for layers in self._layers
+        )
+        self._tied_log_std = DenseLogStd(policy.log_std, adam)
+        self._log_std, self._log_std_gradient = self._tied_log_std.dense, self._tied_log_std.gradient
         self._ent_coef, self._vf_coef = model.ent_coef, model.vf_coef
 
     def gradients(self, part: EpochPart) -> SampleTerms:
         """Write the gradient of the loss into the flat buffer, and return the loss in its terms."""
+        for layers in self._layers:
+            layers.expand()
+        self._tied_log_std.expand()
+        terms = self._dense_gradients(part)
+        for layers in self._layers:
+            layers.fold()
+        self._tied_log_std.fold()
+        return terms
+
+    def _dense_gradients(self, part: EpochPart) -> SampleTerms:
         size = len(part.observations)
         rows = part.observations.flatten(0, 1)
 
