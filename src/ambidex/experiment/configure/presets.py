@@ -9,8 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ambidex.common.yaml import read_yaml
 from ambidex.experiment.configure.config import METHODS, RunConfig, merge, parse
 
 _DISABLED = "disabled"
@@ -40,18 +39,12 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
         key, separator, value = assignment.partition("=")
         if not separator:
             raise ValueError(f"{assignment!r} is not of the form key=value, such as learning_rate=1e-4")
-        try:
-            values[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise ValueError(f"{assignment!r} has no YAML value: {' '.join(str(error).split())}") from None
+        values[key.strip()] = read_yaml(f"the value of {assignment!r}", value)
     return values
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    values = read_yaml(str(path), path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected a mapping of names to values")
     return values
@@ -122,7 +115,7 @@ def _paper_table() -> dict[str, dict[str, str]]:
 
 @cache
 def _package_presets() -> dict[str, dict[str, Any]]:
-    presets: dict[str, dict[str, Any]] = yaml.safe_load(
-        resources.files("ambidex.experiment.configure").joinpath("presets.yaml").read_text()
+    presets: dict[str, dict[str, Any]] = read_yaml(
+        "presets.yaml", resources.files("ambidex.experiment.configure").joinpath("presets.yaml").read_text()
     )
     return presets
