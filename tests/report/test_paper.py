@@ -7,8 +7,8 @@ from ambidex.report import paper
 
 
 def test_figures_of_the_papers_tables() -> None:
-    assert paper.results("A1.1")["ppo"] == paper.Statistics(892, 12.6, 680_000, 370_000)
-    assert paper.results("A3.2")["psl"] == paper.Statistics(
+    assert paper.results("A1.1")["ppo"] == paper.PaperStatistics(892, 12.6, 680_000, 370_000)
+    assert paper.results("A3.2")["psl"] == paper.PaperStatistics(
         1307, 51.2, 4_630_000, 3_150_000, 1.68, 3.00, 0.05
     )
 

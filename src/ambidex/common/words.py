@@ -16,9 +16,9 @@ def suggestion(word: Any, known: Iterable[str], likeness: float = 0.6) -> str:
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
+def listed(words: Sequence[str]) -> str:
     """``a, b and c``."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def check_keys(where: str, mapping: Any, allowed: Iterable[str]) -> Mapping[str, Any]:

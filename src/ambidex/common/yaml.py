@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -75,7 +75,7 @@ def _refuse_bombs(text: str) -> None:
             _refuse(event, f"more than {MOST_VALUES:,} values, those that aliases repeat included")
 
 
-def _refuse(event: yaml.Event, what: str) -> None:
+def _refuse(event: Any, what: str) -> NoReturn:
     raise ValueError(f"line {event.start_mark.line + 1}: {what}")
 
 

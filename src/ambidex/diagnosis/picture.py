@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ambidex.common import figures
-from ambidex.diagnosis.diagnosis import Actuator, Diagnosis
+from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis
 from ambidex.diagnosis.words import short_name
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def save_figure(diagnosis: Diagnosis, path: Path) -> None:
     figures.save(figure, path)
 
 
-def colour(one: Actuator) -> str:
+def colour(one: ActuatorDiagnosis) -> str:
     if not one.scale_known:
         return UNKNOWN
     if not one.scale_is_off:

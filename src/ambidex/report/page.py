@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
+from ambidex.common.numerals import number, plural
+from ambidex.common.words import listed
 from ambidex.envs import scenarios
 from ambidex.experiment.many_runs.reading import Run
 from ambidex.experiment.one_run.record import SCENARIO_COPY
@@ -15,7 +17,7 @@ from ambidex.report.charts.colours import COLOURS
 from ambidex.report.charts.interactive import figure_json, plotly_script
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_paper_order
 from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
-from ambidex.report.wording import listed, method_name, number, plural
+from ambidex.report.wording import method_name
 
 _BAND_OPACITY = (0.16, 0.24)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ambidex.common.words import suggestion
 
 Method = Literal["ppo", "msl", "psl", "asl"]
 METHODS: tuple[Method, ...] = ("ppo", "msl", "psl", "asl")
@@ -142,9 +143,8 @@ def check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
     """Refuse a key that does not exist, with the nearest that does."""
     for key in values:
         if key not in known:
-            near = difflib.get_close_matches(str(key), sorted(known), n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
-            raise ValueError(f"unknown key {key!r} in {where}; {hint}")
+            hint = suggestion(key, sorted(known), likeness=0.5) or f"; there are {', '.join(sorted(known))}"
+            raise ValueError(f"unknown key {key!r} in {where}{hint}")
 
 
 def _describe(detail: Any) -> str:

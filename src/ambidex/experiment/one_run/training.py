@@ -18,9 +18,10 @@ from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
 from ambidex.experiment.one_run.metrics import COLUMNS, MetricFiles
-from ambidex.experiment.one_run.ppo_symmetry import Metric, value_distances
+from ambidex.experiment.one_run.ppo_symmetry import value_distances
 from ambidex.experiment.one_run.progress import Reporter
 from ambidex.experiment.trained.evaluate import mean_return, run_episodes
+from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.update.fast.rollout import mean_actions
 from ambidex.symmetry import SymmetryGroup
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 
+from ambidex.common.words import suggestion
 from ambidex.learn.fits.calibrated import CalibratedFit
 from ambidex.learn.fits.protocol import Fit
 from ambidex.symmetry import Symmetry, SymmetryGroup
@@ -156,9 +156,8 @@ def refuse_unknown(names: Iterable[str], known: Iterable[str], what: str) -> Non
     known = tuple(known)
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"the transforms are {', '.join(known)}"
-            raise ValueError(f"{what}: no transform {name!r}; {hint}")
+            hint = suggestion(name, known) or f"; the transforms are {', '.join(known)}"
+            raise ValueError(f"{what}: no transform {name!r}{hint}")
 
 
 def only(group: SymmetryGroup, names: Iterable[str]) -> SymmetryGroup:

@@ -8,12 +8,14 @@ from typing import Literal
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
+from ambidex.common.numerals import plural
 from ambidex.report.charts.colours import method_colour, series_colour
 from ambidex.report.curves import Curve
-from ambidex.report.learned_maps import GIVEN, Fit
-from ambidex.report.statistics import Array, mean_curve_interval
+from ambidex.report.learned_maps import GIVEN, LearnedMaps
+from ambidex.report.statistics import mean_curve_interval
 from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary
-from ambidex.report.wording import method_name, pair_name, plural
+from ambidex.report.wording import method_name, pair_name
 
 Dash = Literal["solid", "dot", "dash"]
 
@@ -29,11 +31,11 @@ class Line:
     """
 
     label: str
-    x: Array
-    y: Array
+    x: FloatArray
+    y: FloatArray
     colour: str
     dash: Dash = "solid"
-    band: tuple[Array, Array] | None = None
+    band: tuple[FloatArray, FloatArray] | None = None
     reference: bool = False
 
 
@@ -124,7 +126,7 @@ def _rejection(method: MethodSummary) -> Chart:
     )
 
 
-def _targets(method: MethodSummary, fit: Fit) -> Chart:
+def _targets(method: MethodSummary, fit: LearnedMaps) -> Chart:
     name = method_name(method.method)
     return Chart(
         f"targets-{method.method}",
@@ -136,7 +138,7 @@ def _targets(method: MethodSummary, fit: Fit) -> Chart:
     )
 
 
-def _maps(method: MethodSummary, fit: Fit) -> Chart:
+def _maps(method: MethodSummary, fit: LearnedMaps) -> Chart:
     return Chart(
         f"maps-{method.method}",
         f"Action ratios that {method_name(method.method)} uses",
@@ -156,11 +158,11 @@ def _ratio_lines(curves: Mapping[str, Curve], truth: Mapping[str, float]) -> lis
     return lines
 
 
-def _truth_words(fit: Fit) -> str:
+def _truth_words(fit: LearnedMaps) -> str:
     return " Dashed: the truth." if fit.true_pairs else ""
 
 
-def _biases(method: MethodSummary, fit: Fit) -> Chart:
+def _biases(method: MethodSummary, fit: LearnedMaps) -> Chart:
     lines = [
         Line(pair_name(name), curve.steps, curve.mean, series_colour(place))
         for place, (name, curve) in enumerate(fit.biases.items())
@@ -174,7 +176,7 @@ def _biases(method: MethodSummary, fit: Fit) -> Chart:
     )
 
 
-def _target_error(method: MethodSummary, fit: Fit) -> Chart:
+def _target_error(method: MethodSummary, fit: LearnedMaps) -> Chart:
     lines = []
     if fit.error is not None and fit.given_error is not None:
         error = fit.error
@@ -192,5 +194,5 @@ def _target_error(method: MethodSummary, fit: Fit) -> Chart:
     )
 
 
-def _constant(label: str, steps: Array, value: float, colour: str) -> Line:
+def _constant(label: str, steps: FloatArray, value: float, colour: str) -> Line:
     return Line(label, steps[[0, -1]], np.full(2, value), colour, "dash", reference=True)
