@@ -16,7 +16,7 @@ def test_figures_of_the_papers_tables() -> None:
 def test_twenty_scenarios_of_four_methods() -> None:
     published = [name for name in scenarios.names() if "-" not in name and paper.results(name)]
     assert len(published) == 20
-    assert all(set(paper.results(name)) == set(paper.METHODS) for name in published)
+    assert all(set(paper.results(name)) == set(paper.methods()) for name in published)
 
 
 def test_the_authors_variant_shares_the_published_figures() -> None:

@@ -17,6 +17,7 @@ from ambidex.diagnosis.history import Movement, fitted_scales, true_scales
 from ambidex.diagnosis.logged import Log, Observations, read_observations
 from ambidex.diagnosis.motion import MotionDiagnosis, can_tell, diagnose_motion
 from ambidex.diagnosis.visited import visit
+from ambidex.experiment.configure.methods import BASELINE
 from ambidex.experiment.many_runs.reading import Run, load_runs
 from ambidex.symmetry import SymmetryGroup, load
 
@@ -216,8 +217,8 @@ def _read(directory: Path) -> Run:
 
 def _plain_twin(run: Run) -> Run | None:
     """The finished run of plain PPO beside a run, as a sweep lays them out, if only the method differs."""
-    beside = run.directory.parent.parent / "ppo" / run.directory.name
-    if run.method == "ppo" or not (beside / "run.json").is_file():
+    beside = run.directory.parent.parent / BASELINE.name / run.directory.name
+    if run.method == BASELINE.name or not (beside / "run.json").is_file():
         return None
     try:
         plain = _read(beside)
@@ -227,7 +228,7 @@ def _plain_twin(run: Run) -> Run | None:
     def kind(one: Run) -> tuple[str, int, int]:
         return one.scenario, one.seed, one.steps
 
-    is_twin = plain.method == "ppo" and plain.status == "done" and kind(plain) == kind(run)
+    is_twin = plain.method == BASELINE.name and plain.status == "done" and kind(plain) == kind(run)
     return plain if is_twin else None
 
 

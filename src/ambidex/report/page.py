@@ -13,7 +13,7 @@ from ambidex.experiment.one_run.record import SCENARIO_COPY
 from ambidex.report import paper
 from ambidex.report.cards import cards
 from ambidex.report.charts.charts import Chart, charts
-from ambidex.report.charts.colours import COLOURS
+from ambidex.report.charts.colours import colours
 from ambidex.report.charts.interactive import figure_json, plotly_script
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_paper_order
 from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
@@ -174,7 +174,7 @@ def _colour_variables() -> str:
 
     def block(theme: int) -> str:
         lines = []
-        for name, pair in COLOURS.items():
+        for name, pair in colours().items():
             red, green, blue = (int(pair[theme][place : place + 2], 16) for place in (1, 3, 5))
             lines.append(f"--{name}: {pair[theme]};")
             lines.append(f"--{name}-band: rgba({red}, {green}, {blue}, {_BAND_OPACITY[theme]});")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ambidex.experiment.configure import methods
 from ambidex.experiment.many_runs.reading import Run, Runs
 from ambidex.report import paper
 from ambidex.report.curves import Curve, align, average, metric_curves
@@ -22,7 +23,7 @@ from ambidex.report.statistics import (
     last_window,
 )
 
-BASELINE = "ppo"
+BASELINE = methods.BASELINE.name
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _scenario(name: str, runs: Runs, seed: int) -> ScenarioSummary:
 
 def in_paper_order(methods: Iterable[str]) -> list[str]:
     """PPO, ASL, PSL, MSL as in the paper's tables, then any others by name."""
-    known = list(paper.METHODS)
+    known = list(paper.methods())
     return sorted(methods, key=lambda m: (known.index(m) if m in known else len(known), m))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ambidex.common.numerals import NOTHING, number, score
+from ambidex.experiment.configure.methods import METHODS
 from ambidex.report.statistics import Estimate
 
 
 def method_name(method: str) -> str:
-    """ASL for ``asl``; a name that is none of the paper's stays as it is."""
-    return method.upper() if method in ("ppo", "asl", "psl", "msl") else method
+    """ASL for ``asl``; a name that is not registered stays as it is."""
+    return METHODS.get(method).label if method in METHODS else method
 
 
 def pair_name(pair: str) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from ambidex.experiment.configure.config import METHODS
+from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.presets import configure, resolve
 
 
@@ -32,7 +32,7 @@ def test_overrides_win():
     assert (config.steps, config.hyperparameters.learning_rate) == (10, 1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS.names)
 @pytest.mark.parametrize("scenario", ["triangle", "triangle-rust", "triangle-weight", "triangle-friction"])
 def test_every_triangle_scenario_has_a_preset(scenario, method):
     config = resolve(scenario, method, {})

@@ -154,10 +154,10 @@ class Training:
         model._update_current_progress_remaining(model.num_timesteps, self.config.steps)
 
     def _measure(self) -> None:
-        """A symmetry loss measures its own; for plain PPO it is done here, before the update."""
+        """A symmetry loss measures its own; without one it is done here, before the update."""
         is_due = (self.iteration + 1) % self.config.metrics_every == 0
         self.measured = []
-        if is_due and self.config.method == "ppo" and self.group is not None:
+        if is_due and self.model.loss is None and self.group is not None:
             self.measured = value_distances(self.model, self.group)
 
     def _update(self) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from ambidex.common.arrays import FloatArray
 from ambidex.common.numerals import plural
+from ambidex.experiment.configure.methods import METHODS, Dash
 from ambidex.report.charts.colours import method_colour, series_colour
 from ambidex.report.curves import Curve
 from ambidex.report.learned_maps import GIVEN, LearnedMaps
 from ambidex.report.statistics import mean_curve_interval
 from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary
 from ambidex.report.wording import method_name, pair_name
-
-Dash = Literal["solid", "dot", "dash"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def _method_lines(curves: Mapping[str, Curve | None], seed: int) -> list[Line]:
             curve.steps,
             curve.mean,
             method_colour(method, place),
-            "dot" if method == BASELINE else "solid",
+            METHODS.get(method).dash if method in METHODS else "solid",
             mean_curve_interval(curve.seeds, np.random.default_rng(seed)),
         )
         for place, (method, curve) in enumerate(curves.items())
@@ -182,7 +180,7 @@ def _target_error(method: MethodSummary, fit: LearnedMaps) -> Chart:
         error = fit.error
         lines = [
             Line("fitted ratios", error.steps, error.mean, method_colour(method.method, 0)),
-            _constant(f"description as given (m = {GIVEN:g})", error.steps, fit.given_error, "ppo"),
+            _constant(f"description as given (m = {GIVEN:g})", error.steps, fit.given_error, BASELINE),
         ]
     pairs = plural(len(fit.true_pairs), "pair")
     return Chart(
