@@ -6,13 +6,13 @@ from importlib import resources
 from typing import Any
 
 from ambidex.common.numerals import number, plural
-from ambidex.common.words import listed
+from ambidex.common.words import listed, suggestion
 from ambidex.envs import scenarios
 from ambidex.experiment.many_runs.reading import Run
 from ambidex.experiment.one_run.record import SCENARIO_COPY
 from ambidex.report import paper
 from ambidex.report.cards import cards
-from ambidex.report.charts.charts import Chart, charts
+from ambidex.report.charts.charts import SECTIONS, Chart, charts
 from ambidex.report.charts.colours import colours
 from ambidex.report.charts.interactive import figure_json, plotly_script
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_paper_order
@@ -78,22 +78,43 @@ def _runs(summary: Summary) -> list[Run]:
 
 def _section(scenario: ScenarioSummary, seed: int) -> dict[str, Any]:
     anchor = "".join(character if character.isalnum() else "-" for character in scenario.name)
-    drawn = {chart.key: _figure(chart, anchor) for chart in charts(scenario, seed=seed)}
-    fits = [_fit_section(scenario, method, drawn) for method in scenario.methods if method.fit is not None]
+    found = charts(scenario, seed=seed)
+    for chart in found:
+        _require_place(chart, scenario)
+
+    def drawn(section: str, method: str | None = None) -> list[dict[str, str]]:
+        own = [chart for chart in found if chart.section == section and method in (None, chart.method)]
+        return [_figure(chart, anchor) for chart in own]
+
+    fits = [
+        _fit_section(scenario, method, figures)
+        for method, figures in ((method, drawn("fit", method.method)) for method in scenario.methods)
+        if method.fit is not None or figures
+    ]
     return {
         "name": scenario.name,
         "anchor": anchor,
         "description": _description(scenario),
         "methods": [_method_line(method) for method in scenario.methods],
-        "returns": drawn.get("return"),
+        "returns": drawn("returns"),
         "results": results_table(scenario),
         "published": bool(scenario.published),
         "scores": scores_table(scenario),
-        "symmetry": [
-            figure for key, figure in drawn.items() if key.startswith(("value-distance", "rejection"))
-        ],
+        "symmetry": drawn("symmetry"),
         "fits": fits,
     }
+
+
+def _require_place(chart: Chart, scenario: ScenarioSummary) -> None:
+    """Refuse a chart that the page would silently leave out."""
+    if chart.section not in SECTIONS:
+        hint = suggestion(chart.section, SECTIONS) or f"; there are {', '.join(SECTIONS)}"
+        raise ValueError(f"chart {chart.key!r}: the page has no section {chart.section!r}{hint}")
+    if chart.section == "fit" and scenario.get(chart.method) is None:
+        raise ValueError(
+            f"chart {chart.key!r}: the section 'fit' has a part for each method; "
+            f"{chart.method!r} is none on {scenario.name}"
+        )
 
 
 def _figure(chart: Chart, anchor: str) -> dict[str, str]:
@@ -128,10 +149,8 @@ def _method_line(method: MethodSummary) -> dict[str, Any]:
 
 
 def _fit_section(
-    scenario: ScenarioSummary, method: MethodSummary, drawn: dict[str, dict[str, str]]
+    scenario: ScenarioSummary, method: MethodSummary, figures: list[dict[str, str]]
 ) -> dict[str, Any]:
-    wanted = ("targets", "maps", "target-error", "biases")
-    figures = [drawn[key] for key in (f"{kind}-{method.method}" for kind in wanted) if key in drawn]
     fit = method.fit
     error = ""
     if fit is not None and fit.final_error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,13 +39,23 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure over training steps; ``key`` names its file and its place in the page."""
+    """One figure over training steps.
+
+    :param key: names its file and its place in the page
+    :param section: of the page, one of `SECTIONS`
+    :param method: that it is about, where it is in the section "fit"
+    """
 
     key: str
+    section: str
     title: str
     y_title: str
     lines: list[Line]
     caption: str
+    method: str = ""
+
+
+SECTIONS = ("returns", "symmetry", "fit")
 
 
 def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
@@ -53,23 +63,36 @@ def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
 
     :param seed: of the bootstrap that gives the intervals
     """
-    found = [_returns(scenario, seed), _value_distance(scenario, seed)]
+    return [chart for make in CHARTS for chart in make(scenario, seed) if chart.lines]
+
+
+def _of_all_methods(scenario: ScenarioSummary, seed: int) -> list[Chart]:
+    return [_returns(scenario, seed), _value_distance(scenario, seed)]
+
+
+def _of_each_method(scenario: ScenarioSummary, seed: int) -> list[Chart]:
+    found = []
     for method in scenario.methods:
         found.append(_rejection(method))
         if method.fit is not None:
             found += [
                 _targets(method, method.fit),
                 _maps(method, method.fit),
-                _biases(method, method.fit),
                 _target_error(method, method.fit),
+                _biases(method, method.fit),
             ]
-    return [chart for chart in found if chart.lines]
+    return found
+
+
+CHARTS: list[Callable[[ScenarioSummary, int], list[Chart]]] = [_of_all_methods, _of_each_method]
+"""What makes a scenario's charts, given the seed of the bootstrap; append to it to have more."""
 
 
 def _returns(scenario: ScenarioSummary, seed: int) -> Chart:
     lines = _method_lines({m.method: m.returns for m in scenario.methods}, seed)
     return Chart(
         "return",
+        "returns",
         "Learning curves",
         "episode return",
         lines,
@@ -81,6 +104,7 @@ def _value_distance(scenario: ScenarioSummary, seed: int) -> Chart:
     lines = _method_lines({m.method: m.value_distance for m in scenario.methods}, seed)
     return Chart(
         "value-distance",
+        "symmetry",
         "Value distance",
         "|V(s) − V(f(s))|",
         lines,
@@ -117,6 +141,7 @@ def _rejection(method: MethodSummary) -> Chart:
     ]
     return Chart(
         f"rejection-{method.method}",
+        "symmetry",
         f"Neutral states rejected by {method_name(method.method)}",
         "share of states",
         lines,
@@ -128,22 +153,26 @@ def _targets(method: MethodSummary, fit: LearnedMaps) -> Chart:
     name = method_name(method.method)
     return Chart(
         f"targets-{method.method}",
+        "fit",
         f"Action ratios that {name} fits",
         "target m",
         _ratio_lines(fit.targets, fit.true_pairs),
         "The multiplier m that fits each pair of actuators in the latest batch, the mean over the seeds."
         + _truth_words(fit),
+        method.method,
     )
 
 
 def _maps(method: MethodSummary, fit: LearnedMaps) -> Chart:
     return Chart(
         f"maps-{method.method}",
+        "fit",
         f"Action ratios that {method_name(method.method)} uses",
         "m in the maps",
         _ratio_lines(fit.estimates, fit.true_pairs),
         "The multiplier m of each pair in the maps that the loss uses, the mean over the seeds."
         + _truth_words(fit),
+        method.method,
     )
 
 
@@ -167,10 +196,12 @@ def _biases(method: MethodSummary, fit: LearnedMaps) -> Chart:
     ]
     return Chart(
         f"biases-{method.method}",
+        "fit",
         f"Action offsets that {method_name(method.method)} fits",
         "target b",
         lines,
         "The offset b that fits each pair, and each actuator on a mirror plane, in the latest batch.",
+        method.method,
     )
 
 
@@ -185,10 +216,12 @@ def _target_error(method: MethodSummary, fit: LearnedMaps) -> Chart:
     pairs = plural(len(fit.true_pairs), "pair")
     return Chart(
         f"target-error-{method.method}",
+        "fit",
         f"Error of the ratios that {method_name(method.method)} fits",
         "mean |m − true m|",
         lines,
         f"Mean absolute error over {pairs} of actuators and the seeds.",
+        method.method,
     )
 
 
