@@ -8,12 +8,12 @@ from typing import Any
 
 from ambidex import load
 from ambidex.diagnosis import picture as diagnose_figure
-from ambidex.diagnosis.diagnosis import Actuator, Diagnosis
+from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis
 from ambidex.diagnosis.motion import diagnose_motion
 from tests.diagnosis.known_robots import known_diagnosis, logged
 
 
-def actuator(**changed: Any) -> Actuator:
+def actuator(**changed: Any) -> ActuatorDiagnosis:
     return replace(known_diagnosis().actuators[0], **changed)
 
 

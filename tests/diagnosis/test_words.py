@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ambidex import load
-from ambidex.diagnosis.diagnosis import Actuator
+from ambidex.diagnosis.diagnosis import ActuatorDiagnosis
 from ambidex.diagnosis.history import Movement
 from ambidex.diagnosis.motion import MotionDiagnosis, diagnose_motion
 from ambidex.diagnosis.policy import PolicyDiagnosis
@@ -142,7 +142,7 @@ def test_a_log_that_is_too_short() -> None:
 def beside(policy: PolicyDiagnosis, **changed: object) -> str:
     """What is said where the motion says of joint 2 what is given, and of the others what a policy says."""
     known = known_diagnosis().actuators
-    second: Actuator = replace(known[2], **changed)  # type: ignore[arg-type]
+    second: ActuatorDiagnosis = replace(known[2], **changed)  # type: ignore[arg-type]
     motion = MotionDiagnosis("", (*known[:2], second), (), transitions=9, offsets=False)
     return flowing(in_words(replace(policy, motion=motion)))
 

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from ambidex.experiment.configure.methods import METHODS
 from ambidex.report import load_runs, summarise, write_figures
 from ambidex.report.charts.charts import Chart, charts
-from ambidex.report.charts.colours import METHOD_COLOURS
 from ambidex.report.charts.files import FORMATS, draw
 
 from .conftest import WriteRun
@@ -41,14 +41,14 @@ def test_the_papers_colours_and_the_dotted_baseline(study: Path) -> None:
         if e.tag.endswith("path")
     ]
     styles = [path.get("style", "") for path in paths]
-    ppo, asl = METHOD_COLOURS["ppo"][0], METHOD_COLOURS["asl"][0]
+    ppo, asl = METHODS.get("ppo").colours[0], METHODS.get("asl").colours[0]
     assert any(f"stroke: {ppo}" in style and "stroke-dasharray" in style for style in styles)
     assert any(f"stroke: {asl}" in style and "stroke-dasharray" not in style for style in styles)
 
 
 @pytest.mark.parametrize(("method", "channel"), [("psl", 0), ("msl", 1), ("asl", 2)])
 def test_psl_is_red_msl_green_asl_blue(method: str, channel: int) -> None:
-    for colour in METHOD_COLOURS[method]:
+    for colour in METHODS.get(method).colours:
         channels = [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
         assert max(channels) == channels[channel]
 

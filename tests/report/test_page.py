@@ -6,14 +6,19 @@ import base64
 import gzip
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from ambidex.cli.command_line import app
-from ambidex.report import write_page
+from ambidex.report import write_page, write_report
+from ambidex.report.charts import charts
+from ambidex.report.charts.charts import Chart, Line
+from ambidex.report.summary import ScenarioSummary
 
 from .conftest import WriteRun
 
@@ -183,6 +188,41 @@ def test_the_same_runs_and_seed_give_the_same_page(study: Path, tmp_path: Path) 
     first = write_page([study], tmp_path / "one.html").read_bytes()
     assert first == write_page([study], tmp_path / "two.html").read_bytes()
     assert first != write_page([study], tmp_path / "three.html", seed=1).read_bytes()
+
+
+def own_chart(section: str, method: str = "") -> Callable[[ScenarioSummary, int], list[Chart]]:
+    def make(scenario: ScenarioSummary, seed: int) -> list[Chart]:
+        line = Line("mine", np.array([1.0, 2.0]), np.array([3.0, 4.0]), "series-0")
+        return [Chart("own", section, "My chart", "mine", [line], "What I drew.", method)]
+
+    return make
+
+
+@pytest.mark.parametrize(("section", "method"), [("returns", ""), ("symmetry", ""), ("fit", "ppo")])
+def test_a_chart_of_ones_own_is_among_the_figures_and_on_the_page(
+    section: str, method: str, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "CHARTS", [*charts.CHARTS, own_chart(section, method)])
+    written = write_report([study], tmp_path / "page.html", figures=tmp_path / "figures")
+    assert str(tmp_path / "figures" / "triangle-rust-own.svg") in written["figures"]
+    page = Page((tmp_path / "page.html").read_text())
+    assert page.plots.count("triangle-rust-own") == 1
+    assert "My chart" in page.text and "What I drew." in page.text
+
+
+@pytest.mark.parametrize(
+    ("section", "method", "message"),
+    [
+        ("symetry", "", r"chart 'own': the page has no section 'symetry'; did you mean 'symmetry'\?"),
+        ("fit", "msl", r"chart 'own': the section 'fit' has a part for each method; 'msl' is none"),
+    ],
+)
+def test_a_chart_without_a_place_on_the_page_is_refused(
+    section: str, method: str, message: str, study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "CHARTS", [*charts.CHARTS, own_chart(section, method)])
+    with pytest.raises(ValueError, match=message):
+        write_page([study], tmp_path / "page.html")
 
 
 def test_nothing_half_written_stays(study: Path, tmp_path: Path) -> None:

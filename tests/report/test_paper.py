@@ -7,8 +7,8 @@ from ambidex.report import paper
 
 
 def test_figures_of_the_papers_tables() -> None:
-    assert paper.results("A1.1")["ppo"] == paper.Statistics(892, 12.6, 680_000, 370_000)
-    assert paper.results("A3.2")["psl"] == paper.Statistics(
+    assert paper.results("A1.1")["ppo"] == paper.PaperStatistics(892, 12.6, 680_000, 370_000)
+    assert paper.results("A3.2")["psl"] == paper.PaperStatistics(
         1307, 51.2, 4_630_000, 3_150_000, 1.68, 3.00, 0.05
     )
 
@@ -16,7 +16,7 @@ def test_figures_of_the_papers_tables() -> None:
 def test_twenty_scenarios_of_four_methods() -> None:
     published = [name for name in scenarios.names() if "-" not in name and paper.results(name)]
     assert len(published) == 20
-    assert all(set(paper.results(name)) == set(paper.METHODS) for name in published)
+    assert all(set(paper.results(name)) == set(paper.methods()) for name in published)
 
 
 def test_the_authors_variant_shares_the_published_figures() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ambidex.report.statistics import (
-    Interval,
+    Estimate,
     best_window,
     first_step_within,
     improvement_interval,
@@ -83,17 +83,17 @@ def test_probability_of_improvement_by_hand() -> None:
 def test_bootstrap_interval_matches_the_exact_distribution() -> None:
     """Of two scores, a resample's mean is 0, 1/2 or 1 with chance 1/4, 1/2, 1/4: the 95 % interval is all."""
     interval = interquartile_mean_interval([[0, 1]], np.random.default_rng(0))
-    assert interval == Interval(0.5, 0, 1)
+    assert interval == Estimate(0.5, 0, 1)
     half = interquartile_mean_interval([[0, 1]], np.random.default_rng(0), confidence=0.4)
-    assert half == Interval(0.5, 0.5, 0.5)
+    assert half == Estimate(0.5, 0.5, 0.5)
 
 
 def test_the_bootstrap_stays_within_each_stratum() -> None:
     """Strata without spread inside leave nothing to resample, however far apart they are."""
     interval = interquartile_mean_interval([[1, 1, 1], [1000, 1000, 1000]], np.random.default_rng(0))
-    assert interval.low == interval.high == interval.estimate
+    assert interval.low == interval.high == interval.value
     improvement = improvement_interval([([2, 2], [1, 1]), ([0, 0], [5, 5])], np.random.default_rng(0))
-    assert improvement == Interval(0.5, 0.5, 0.5)
+    assert improvement == Estimate(0.5, 0.5, 0.5)
 
 
 def test_interval_covers_as_often_as_it_says() -> None:
@@ -127,10 +127,10 @@ def test_curve_interval_agrees_with_scipys_bootstrap() -> None:
 
 def test_one_seed_has_no_interval() -> None:
     generator = np.random.default_rng(0)
-    assert interquartile_mean_interval([[3.0]], generator) == Interval(3.0)
-    assert improvement_interval([([3.0], [1.0])], generator) == Interval(1.0)
-    assert improvement_interval([([3.0], [1.0, 5.0])], generator) == Interval(0.5)
-    assert interquartile_mean_interval([[3.0], [1.0, 2.0]], generator) == Interval(2.0)
+    assert interquartile_mean_interval([[3.0]], generator) == Estimate(3.0)
+    assert improvement_interval([([3.0], [1.0])], generator) == Estimate(1.0)
+    assert improvement_interval([([3.0], [1.0, 5.0])], generator) == Estimate(0.5)
+    assert interquartile_mean_interval([[3.0], [1.0, 2.0]], generator) == Estimate(2.0)
     assert mean_curve_interval([[1.0, 2.0]], generator) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ambidex.report import load_runs, summarise
 from ambidex.report.page import render
-from ambidex.report.statistics import Interval
+from ambidex.report.statistics import Estimate
 from ambidex.report.summary import MethodSummary
 
 from .conftest import WriteRun, announce, fitted_metrics
@@ -50,7 +50,7 @@ def test_value_distance_is_the_mean_over_transforms_and_seeds(tmp_path: Path, wr
 def test_final_scores_and_improvement(study: Path) -> None:
     asl, ppo = only(study), only(study, "ppo")
     assert asl.final_scores == [1600, 1600, 1600]
-    assert (asl.final, asl.improvement) == (Interval(1600, 1600, 1600), Interval(1, 1, 1))
+    assert (asl.final, asl.improvement) == (Estimate(1600, 1600, 1600), Estimate(1, 1, 1))
     assert ppo.improvement is None
 
 
@@ -167,8 +167,8 @@ def test_over_all_scenarios(tmp_path: Path, write_run: WriteRun) -> None:
                 write_run(place, scenario=scenario, method=method, seed=seed, returns={1: [value]})
     (overall,) = summarise(load_runs([tmp_path])).overall
     assert (overall.method, overall.scenarios) == ("asl", ["A1.1", "A2.1"])
-    assert overall.relative == Interval(1.25, 1.25, 1.25)
-    assert overall.improvement == Interval(0.5, 0.5, 0.5)
+    assert overall.relative == Estimate(1.25, 1.25, 1.25)
+    assert overall.improvement == Estimate(0.5, 0.5, 0.5)
 
 
 def test_negative_returns_are_not_divided(tmp_path: Path, write_run: WriteRun) -> None:
@@ -177,7 +177,7 @@ def test_negative_returns_are_not_divided(tmp_path: Path, write_run: WriteRun) -
             write_run(tmp_path / scenario / method, scenario=scenario, method=method, returns={1: [value]})
     (overall,) = summarise(load_runs([tmp_path])).overall
     assert overall.relative is None
-    assert overall.improvement.estimate == 1
+    assert overall.improvement.value == 1
 
 
 def test_the_fit_is_of_the_runs_that_count(study: Path, write_run: WriteRun) -> None:

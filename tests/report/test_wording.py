@@ -1,45 +1,16 @@
-"""Numbers as the paper prints them."""
+"""Names and intervals in words."""
 
 from __future__ import annotations
 
-import pytest
-
-from ambidex.report.statistics import Interval
-from ambidex.report.wording import bounds, listed, number, plural, score, steps
+from ambidex.report.statistics import Estimate
+from ambidex.report.wording import bounds, method_name, pair_name
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (892.4, "892"),
-        (2183, "2,183"),
-        (59.04, "59.0"),
-        (1.234, "1.23"),
-        (-0.01234, "−0.0123"),
-        (0, "0"),
-        (None, "–"),
-    ],
-)
-def test_score(value: float | None, text: str) -> None:
-    assert score(value) == text
+def test_bounds() -> None:
+    assert bounds(Estimate(0.5, 0.25, 1), 2) == "[0.25, 1.00]"
+    assert bounds(Estimate(0.5)) == bounds(None) == "–"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(2_650_000, "2.65M"), (680_000, "0.68M"), (61_440, "61k"), (2048, "2,048"), (None, "–")],
-)
-def test_steps(value: float | None, text: str) -> None:
-    assert steps(value) == text
-
-
-def test_number() -> None:
-    assert number(-1.5, 2) == "−1.50"
-    assert number(-0.001, 2) == "0.00"
-    assert number(float("nan"), 2) == "–"
-
-
-def test_words() -> None:
-    assert (plural(1, "seed"), plural(12, "seed")) == ("1 seed", "12 seeds")
-    assert (listed(["a"]), listed(["a", "b", "c"])) == ("a", "a, b and c")
-    assert bounds(Interval(0.5, 0.25, 1), 2) == "[0.25, 1.00]"
-    assert bounds(Interval(0.5)) == bounds(None) == "–"
+def test_names() -> None:
+    assert [method_name(name) for name in ("ppo", "asl", "mine")] == ["PPO", "ASL", "mine"]
+    assert pair_name("0->2") == "0→2"

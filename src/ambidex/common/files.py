@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,35 @@ import numpy.typing as npt
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write aside, flush to the disk, rename: ``path`` holds the old content or the new, never a part."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """A path to write to, with the same ending; it becomes ``path`` once all is written, or is removed.
+
+    So ``path`` holds the old content or the new, never a part.
+    """
+    aside = path.with_name(f".{os.getpid()}-{path.name}")
     try:
-        with aside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        yield aside
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and bring it to the disk."""
+    with written_aside(path) as aside, aside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
 def write_json(path: Path, value: Any) -> None:
-    write_bytes(path, (json.dumps(value, indent=1) + "\n").encode())
+    write_text(path, json.dumps(value, indent=1) + "\n")
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:

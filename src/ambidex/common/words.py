@@ -1,16 +1,24 @@
-"""Words for errors: what was probably meant, and which keys and values are allowed."""
+"""Words for people: what was probably meant, which keys are allowed, and several things in one breath."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 
-def suggestion(word: Any, known: Iterable[str]) -> str:
-    """``"; did you mean 'hip'?"`` where a known word is close, otherwise nothing."""
-    close = get_close_matches(str(word), list(known), n=1)
+def suggestion(word: Any, known: Iterable[str], likeness: float = 0.6) -> str:
+    """``"; did you mean 'hip'?"`` where a known word is close, otherwise nothing.
+
+    :param likeness: from 0 to 1, how alike the two have to be
+    """
+    close = get_close_matches(str(word), list(known), n=1, cutoff=likeness)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def listed(words: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def check_keys(where: str, mapping: Any, allowed: Iterable[str]) -> Mapping[str, Any]:

@@ -3,17 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
+
+MOST_CHARACTERS = 4_000_000
+MOST_VALUES = 500_000
+LONGEST_VALUE = 10_000  # characters
+DEEPEST = 64
 
 _BOOL = "tag:yaml.org,2002:bool"
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 def from_yaml(text: str) -> Any:
-    """The content of a text; a key given twice is refused, and ``on``, ``off``, ``yes``, ``no`` are words."""
+    """The content of a text; a key given twice is refused, and ``on``, ``off``, ``yes``, ``no`` are words.
+
+    So is what would take more time and memory than any description or configuration needs.
+    """
+    _refuse_bombs(text)
     return yaml.load(text, Loader=_Loader)
+
+
+def read_yaml(where: str, text: str) -> Any:
+    """The content of a text as `from_yaml` reads it; what is wrong with it is said in one sentence.
+
+    :param where: what errors call the text, such as the file's name
+    """
+    try:
+        return from_yaml(text)
+    except yaml.YAMLError as error:
+        raise ValueError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _refuse_bombs(text: str) -> None:
+    """Refuse by the events alone, which take no recursion, what is too large, deep or often repeated.
+
+    An alias is counted as all the values that it stands for, since whoever walks the content meets them all.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"{len(text):,} characters of YAML, of which at most {MOST_CHARACTERS:,} are read")
+    counts = [0]  # the values so far in each collection that is open, the outermost first
+    anchors: list[str | None] = [None]
+    known: dict[str, int] = {}
+    for event in yaml.parse(text, Loader=_Loader):
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            if len(event.value) > LONGEST_VALUE:
+                _refuse(event, f"a value of more than {LONGEST_VALUE:,} characters")
+            size, anchor = 1, event.anchor
+        elif kind is yaml.AliasEvent:
+            if event.anchor in anchors:
+                _refuse(event, f"*{event.anchor} stands inside of what it names")
+            size, anchor = known.get(event.anchor, 1), None
+        elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
+            counts.append(0)
+            anchors.append(event.anchor)
+            if len(counts) > DEEPEST:
+                _refuse(event, f"nested more than {DEEPEST} levels deep")
+            continue
+        elif kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
+            size, anchor = 1 + counts.pop(), anchors.pop()
+        else:
+            continue
+        counts[-1] += size
+        if anchor is not None:
+            known[anchor] = size
+        if counts[-1] > MOST_VALUES:
+            _refuse(event, f"more than {MOST_VALUES:,} values, those that aliases repeat included")
+
+
+def _refuse(event: Any, what: str) -> NoReturn:
+    raise ValueError(f"line {event.start_mark.line + 1}: {what}")
 
 
 def to_yaml(content: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ambidex.actuators.scales import Scales
-from ambidex.report.statistics import Array
+from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import SymmetryGroup
 
 NOTEWORTHY_SCALE = 1.05  # a smaller deviation than this, either way, is not worth a sentence
@@ -16,7 +16,7 @@ NOTEWORTHY_OFFSET = 0.02
 
 
 @dataclass(frozen=True)
-class Actuator:
+class ActuatorDiagnosis:
     """One actuator beside its counterparts.
 
     :param index: of the action element
@@ -95,7 +95,7 @@ class Actuator:
     def offset_is_off(self) -> bool:
         return _excludes(self.offset_interval, 0.0) and abs(self.offset) >= NOTEWORTHY_OFFSET
 
-    def contradicts(self, other: Actuator) -> bool:
+    def contradicts(self, other: ActuatorDiagnosis) -> bool:
         """Whether another source knows a scale of the same actuator that cannot be this one's."""
         if self.scale_interval is None or other.scale_interval is None:
             return False
@@ -111,7 +111,7 @@ class Diagnosis:
     """
 
     title: str
-    actuators: tuple[Actuator, ...]
+    actuators: tuple[ActuatorDiagnosis, ...]
     shared_offsets: tuple[tuple[int, ...], ...]
 
     @property
@@ -123,9 +123,9 @@ class Diagnosis:
         return asdict(self) | {"actuators": [one.as_dict() for one in self.actuators]}
 
 
-def actuators_of(scales: Scales, true_scales: Array | None = None) -> tuple[Actuator, ...]:
+def actuators_of(scales: Scales, true_scales: FloatArray | None = None) -> tuple[ActuatorDiagnosis, ...]:
     true = [None] * len(scales.scale) if true_scales is None else true_scales.tolist()
-    return tuple(Actuator.of(scales, index, one) for index, one in enumerate(true))
+    return tuple(ActuatorDiagnosis.of(scales, index, one) for index, one in enumerate(true))
 
 
 def shared_offsets_of(scales: Scales) -> tuple[tuple[int, ...], ...]:
@@ -141,7 +141,7 @@ def _excludes(interval: tuple[float, float] | None, value: float) -> bool:
     return interval is not None and not interval[0] <= value <= interval[1]
 
 
-def _ends(interval: Array) -> tuple[float, float] | None:
+def _ends(interval: FloatArray) -> tuple[float, float] | None:
     low, high = interval.tolist()
     return None if np.isnan(low) else (low, high)
 

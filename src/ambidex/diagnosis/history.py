@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.experiment.many_runs.reading import Run, Series
-from ambidex.report.statistics import Array
 from ambidex.symmetry import IndexMap, SymmetryGroup
 
 
@@ -51,14 +51,14 @@ def fitted_scales(run: Run, group: SymmetryGroup) -> list[Movement] | None:
     return [Movement.of(Series(steps, values)) for values in np.array(scales).T]
 
 
-def true_scales(run: Run, group: SymmetryGroup) -> Array | None:
+def true_scales(run: Run, group: SymmetryGroup) -> FloatArray | None:
     """The scales that the true action maps of the run's scenario imply, where they are known."""
     if not run.truth:
         return None
     return scales_of_maps(group, {name: m for name, (m, _) in run.truth.items() if name in group})
 
 
-def scales_of_maps(group: SymmetryGroup, multipliers: Mapping[str, Array]) -> Array:
+def scales_of_maps(group: SymmetryGroup, multipliers: Mapping[str, FloatArray]) -> FloatArray:
     """The scales, geometric mean 1 per orbit, whose ratios come closest to these action multipliers."""
     rows, ratios = [], []
     for name, values in multipliers.items():
@@ -71,5 +71,5 @@ def scales_of_maps(group: SymmetryGroup, multipliers: Mapping[str, Array]) -> Ar
     if not rows:
         return np.ones(group.action_size)
     log_scale, *_ = np.linalg.lstsq(np.array(rows), np.array(ratios), rcond=None)
-    scales: Array = np.exp(log_scale)
+    scales: FloatArray = np.exp(log_scale)
     return scales

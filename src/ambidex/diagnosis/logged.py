@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.report.statistics import Array
+from ambidex.common.arrays import FloatArray
 
 Observations = npt.NDArray[np.floating[Any]] | dict[str, npt.NDArray[np.floating[Any]]]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -27,7 +27,7 @@ class Log:
     """
 
     observations: Observations
-    actions: Array
+    actions: FloatArray
     next_observations: Observations
 
     def __len__(self) -> int:
@@ -128,7 +128,7 @@ def _followed(path: Path, arrays: Arrays) -> Arrays:
     }
 
 
-def _rows(path: Path, name: str, array: npt.NDArray[Any], size: int) -> Array:
+def _rows(path: Path, name: str, array: npt.NDArray[Any], size: int) -> FloatArray:
     """A row of finite numbers per transition."""
     numbers = _numbers(path, name, array)
     if numbers.ndim != 2 or numbers.shape[1] != size:
@@ -143,7 +143,7 @@ def _rows(path: Path, name: str, array: npt.NDArray[Any], size: int) -> Array:
     return numbers
 
 
-def _numbers(path: Path, name: str, array: npt.NDArray[Any]) -> Array:
+def _numbers(path: Path, name: str, array: npt.NDArray[Any]) -> FloatArray:
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{path}: {name!r} holds {array.dtype}, not numbers")
     return array.astype(np.float64)
@@ -180,14 +180,14 @@ def _read_npz(path: Path) -> Arrays:
     return arrays
 
 
-def _read_csv(path: Path) -> Array:
+def _read_csv(path: Path) -> FloatArray:
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     if lines and not _is_numeric(lines[0]):
         lines = lines[1:]
     if not lines:
         raise ValueError(f"{path} holds no rows of numbers")
     try:
-        table: Array = np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
+        table: FloatArray = np.loadtxt(lines, delimiter=",", ndmin=2, comments=None)
     except ValueError as error:
         what = str(error).partition(";")[0]
         raise ValueError(f"{path} is not a table of numbers separated by commas: {what}") from None

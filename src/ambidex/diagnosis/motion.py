@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ambidex.actuators.identification import identify
 from ambidex.actuators.transitions import orbit_views
+from ambidex.common.arrays import FloatArray
 from ambidex.diagnosis.diagnosis import Diagnosis, actuators_of, shared_offsets_of
 from ambidex.diagnosis.logged import Log, read_transitions
-from ambidex.report.statistics import Array
 from ambidex.symmetry import SymmetryGroup, load
 
 
@@ -53,9 +53,9 @@ def diagnose_motion(
     group: SymmetryGroup,
     log: Log,
     *,
-    means: Array | None = None,
+    means: FloatArray | None = None,
     offsets: bool = False,
-    true_scales: Array | None = None,
+    true_scales: FloatArray | None = None,
 ) -> MotionDiagnosis:
     """Diagnose a robot from its steps.
 

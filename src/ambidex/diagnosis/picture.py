@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ambidex.diagnosis.diagnosis import Actuator, Diagnosis
+from ambidex.common import figures
+from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis
 from ambidex.diagnosis.words import short_name
 
 if TYPE_CHECKING:
@@ -24,10 +25,7 @@ def save_figure(diagnosis: Diagnosis, path: Path) -> None:
 
     :param path: its ending chooses the format: .png, .svg, .pdf
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from matplotlib.figure import Figure
 
     places = _places(diagnosis)
     panels: list[tuple[float, Callable[[Axes, Diagnosis], None]]] = [(1.0, _draw_scales)]
@@ -37,24 +35,15 @@ def save_figure(diagnosis: Diagnosis, path: Path) -> None:
         panels.append((0.8, _draw_offsets))
     widths = [width for width, _ in panels]
     height = max(3.6, 1.5 + 0.34 * len(diagnosis.actuators))
-    figure, axes = plt.subplots(
-        1,
-        len(panels),
-        figsize=(4.0 * sum(widths), height),
-        width_ratios=widths,
-        layout="constrained",
-        squeeze=False,
-    )
+    figure = Figure(figsize=(4.0 * sum(widths), height), layout="constrained")
+    axes = figure.subplots(1, len(panels), width_ratios=widths, squeeze=False)
     for panel, (_, draw) in zip(axes[0], panels, strict=True):
         draw(panel, diagnosis)
     figure.suptitle(diagnosis.title, fontsize=11, x=0.01, ha="left")
-    aside = path.with_name(f".{path.name}")
-    figure.savefig(aside, dpi=150, format=path.suffix.lstrip(".") or "png")
-    plt.close(figure)
-    aside.replace(path)
+    figures.save(figure, path)
 
 
-def colour(one: Actuator) -> str:
+def colour(one: ActuatorDiagnosis) -> str:
     if not one.scale_known:
         return UNKNOWN
     if not one.scale_is_off:

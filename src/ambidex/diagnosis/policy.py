@@ -11,13 +11,14 @@ import numpy as np
 
 from ambidex.actuators.calibration import Calibration, calibrate
 from ambidex.actuators.identification import expected_after_clipping
+from ambidex.common.arrays import FloatArray
 from ambidex.diagnosis.diagnosis import Diagnosis, actuators_of, shared_offsets_of
 from ambidex.diagnosis.history import Movement, fitted_scales, true_scales
 from ambidex.diagnosis.logged import Log, Observations, read_observations
 from ambidex.diagnosis.motion import MotionDiagnosis, can_tell, diagnose_motion
 from ambidex.diagnosis.visited import visit
+from ambidex.experiment.configure.methods import BASELINE
 from ambidex.experiment.many_runs.reading import Run, load_runs
-from ambidex.report.statistics import Array
 from ambidex.symmetry import SymmetryGroup, load
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def diagnose_policy(
     """
     bounds = _bounds(model.action_space)
 
-    def answer(states: Any) -> Array:
+    def answer(states: Any) -> FloatArray:
         return np.asarray(model.predict(states, deterministic=True)[0], dtype=np.float64)
 
     means = answer(observations)
@@ -200,7 +201,7 @@ def _finite(path: Path) -> Observations:
     return observations
 
 
-def _bounds(space: Any) -> tuple[Array, Array]:
+def _bounds(space: Any) -> tuple[FloatArray, FloatArray]:
     if not hasattr(space, "low"):
         raise ValueError(f"actuators have scales only where actions are continuous, not in {space}")
     return np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
@@ -216,8 +217,8 @@ def _read(directory: Path) -> Run:
 
 def _plain_twin(run: Run) -> Run | None:
     """The finished run of plain PPO beside a run, as a sweep lays them out, if only the method differs."""
-    beside = run.directory.parent.parent / "ppo" / run.directory.name
-    if run.method == "ppo" or not (beside / "run.json").is_file():
+    beside = run.directory.parent.parent / BASELINE.name / run.directory.name
+    if run.method == BASELINE.name or not (beside / "run.json").is_file():
         return None
     try:
         plain = _read(beside)
@@ -227,18 +228,18 @@ def _plain_twin(run: Run) -> Run | None:
     def kind(one: Run) -> tuple[str, int, int]:
         return one.scenario, one.seed, one.steps
 
-    is_twin = plain.method == "ppo" and plain.status == "done" and kind(plain) == kind(run)
+    is_twin = plain.method == BASELINE.name and plain.status == "done" and kind(plain) == kind(run)
     return plain if is_twin else None
 
 
 def _answers_of_actor_critic(
     policy: ActorCriticPolicy, group: SymmetryGroup, observations: Observations
-) -> tuple[Array, dict[str, Array], dict[str, float]]:
+) -> tuple[FloatArray, dict[str, FloatArray], dict[str, float]]:
     """Unclipped means at the states and at their images, and relative value distances."""
     import torch
 
     @torch.no_grad()
-    def answer(states: Any) -> tuple[Array, Array]:
+    def answer(states: Any) -> tuple[FloatArray, FloatArray]:
         tensors = policy.obs_to_tensor(states)[0]
         mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr]
         return mean.double().numpy(), policy.predict_values(tensors).double().flatten().numpy()
@@ -254,8 +255,8 @@ def _answers_of_actor_critic(
 def _diagnosis(
     title: str,
     found: Calibration,
-    means: Array,
-    bounds: tuple[Array, Array],
+    means: FloatArray,
+    bounds: tuple[FloatArray, FloatArray],
     distances: Mapping[str, float] | None = None,
     run: Run | None = None,
 ) -> PolicyDiagnosis:
@@ -296,7 +297,7 @@ def _transform(name: str, found: Calibration, distances: Mapping[str, float], ru
     )
 
 
-def _motion(run: Run, group: SymmetryGroup, log: Log, means: Array) -> MotionDiagnosis | None:
+def _motion(run: Run, group: SymmetryGroup, log: Log, means: FloatArray) -> MotionDiagnosis | None:
     if not can_tell(group):
         return None
     return diagnose_motion(run.scenario, group, log, means=means, true_scales=true_scales(run, group))

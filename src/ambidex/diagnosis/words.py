@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Callable
 from functools import partial
 
-from ambidex.diagnosis.diagnosis import Actuator, Diagnosis
+from ambidex.common.numerals import number, score, steps
+from ambidex.common.words import listed
+from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis
 from ambidex.diagnosis.motion import MotionDiagnosis
 from ambidex.diagnosis.policy import PolicyDiagnosis, Transform
-from ambidex.report.wording import listed, number, score, steps
 
 MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01  # shares of the samples
 ALIKE = 0.02  # returns nearer than this share of the larger one
@@ -41,7 +42,7 @@ def _of_motion(diagnosis: MotionDiagnosis) -> list[list[str]]:
     return [[diagnosis.title], *_actuators(diagnosis, _fault), _motion_remarks(diagnosis)]
 
 
-def _actuators(diagnosis: Diagnosis, fault: Callable[[Actuator], str]) -> list[list[str]]:
+def _actuators(diagnosis: Diagnosis, fault: Callable[[ActuatorDiagnosis], str]) -> list[list[str]]:
     """The faults, what is sound and what is not known.
 
     :param fault: says what is off with an actuator
@@ -59,17 +60,17 @@ def _actuators(diagnosis: Diagnosis, fault: Callable[[Actuator], str]) -> list[l
     ]
 
 
-def short_name(one: Actuator) -> str:
+def short_name(one: ActuatorDiagnosis) -> str:
     """``3, back left knee``; the description's own name where it says nothing about the place."""
     joint = one.name.partition(".")[2] or one.name
     return f"{one.index}, {one.place} {joint}" if one.place else f"{one.index}, {one.name}"
 
 
-def _name(one: Actuator) -> str:
+def _name(one: ActuatorDiagnosis) -> str:
     return f"joint {short_name(one)}"
 
 
-def _scale(one: Actuator) -> str:
+def _scale(one: ActuatorDiagnosis) -> str:
     half = _half_width(one.scale_interval)
     decimals = 2 if half < 0.095 else 1
     return f"{number(one.scale, decimals)} ± {number(max(half, 0.01), decimals)}"
@@ -81,7 +82,7 @@ def _half_width(interval: tuple[float, float] | None) -> float:
     return (high - low) / 2
 
 
-def _fault(one: Actuator, needs: str = "needs") -> str:
+def _fault(one: ActuatorDiagnosis, needs: str = "needs") -> str:
     parts = []
     if one.scale_is_off:
         parts.append(f"{_scale(one)} times the command of its counterparts")
@@ -92,7 +93,7 @@ def _fault(one: Actuator, needs: str = "needs") -> str:
     return f"{_name(one)}: {needs} {', and '.join(parts)}."
 
 
-def _policy_fault(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
+def _policy_fault(diagnosis: PolicyDiagnosis, one: ActuatorDiagnosis) -> str:
     """An actuator that is off, unless the robot contradicts, and what the policy does with it."""
     moved = _contradiction(diagnosis, one)
     behaviour = diagnosis.behaviours[one.index]
@@ -112,7 +113,7 @@ def _policy_fault(diagnosis: PolicyDiagnosis, one: Actuator) -> str:
     return text
 
 
-def _contradiction(diagnosis: PolicyDiagnosis, one: Actuator) -> Actuator | None:
+def _contradiction(diagnosis: PolicyDiagnosis, one: ActuatorDiagnosis) -> ActuatorDiagnosis | None:
     """What the robot's own motion says of an actuator, where it cannot be what the policy says."""
     if diagnosis.motion is None:
         return None
@@ -158,7 +159,7 @@ def _motion_remarks(diagnosis: MotionDiagnosis) -> list[str]:
     ]
 
 
-def _ratios(known: list[Actuator]) -> str:
+def _ratios(known: list[ActuatorDiagnosis]) -> str:
     """That scales are relative, with the largest ratio where something is off."""
     text = "Only ratios between counterparts are known; the geometric mean of their scales is 1"
     scales = {one.index: one.scale for one in known}
@@ -172,7 +173,7 @@ def _ratios(known: list[Actuator]) -> str:
     )
 
 
-def _offsets_found(known: list[Actuator]) -> list[str]:
+def _offsets_found(known: list[ActuatorDiagnosis]) -> list[str]:
     uncertain = [str(one.index) for one in known if not one.offset_known]
     return [
         *([f"Too uncertain to tell: the offset of joint {listed(uncertain)}."] if uncertain else []),

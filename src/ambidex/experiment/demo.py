@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ambidex.experiment.configure.config import Method, RunConfig
+from ambidex.experiment.configure.config import RunConfig
+from ambidex.experiment.configure.methods import BASELINE, DEFAULT
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run.metrics import read_columns
 from ambidex.experiment.one_run.progress import Reporter
 
 SCENARIO = "triangle-rust"
-METHODS: tuple[Method, ...] = ("ppo", "asl")
+METHODS = (BASELINE.name, DEFAULT.name)
 SEEDS = 3
 # Each pair of limbs is mirrored by one reflection; its action map holds the ratio of their torques.
 PAIRS = {"limb 1 / limb 0": ("c", 1, 2.0), "limb 2 / limb 0": ("b", 2, 3.0), "limb 2 / limb 1": ("a", 2, 1.5)}
@@ -62,7 +63,7 @@ def demonstrate(out: Path, attend: Callable[[RunConfig], AbstractContextManager[
     return Demonstration(
         [directory for runs in directories.values() for directory in runs],
         {method: mean_returns(runs) for method, runs in directories.items()},
-        learned_ratios(directories["asl"]),
+        learned_ratios(directories[DEFAULT.name]),
     )
 
 

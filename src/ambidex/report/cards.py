@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ambidex.common.numerals import number, plural, score, steps
+from ambidex.common.words import listed
 from ambidex.report import paper
-from ambidex.report.learned_maps import Fit
-from ambidex.report.statistics import Interval
+from ambidex.report.learned_maps import LearnedMaps
+from ambidex.report.statistics import Estimate
 from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary, Summary
-from ambidex.report.wording import bounds, listed, method_name, number, pair_name, plural, score, steps
+from ambidex.report.wording import bounds, method_name, pair_name
 
 _FEW_PAIRS = 4
 _FEW_SEEDS = 4
@@ -36,7 +38,7 @@ def cards(summary: Summary) -> list[Card]:
         found.append(
             Card(
                 "All scenarios",
-                number(one.improvement.estimate, 2),
+                number(one.improvement.value, 2),
                 f"The chance that a seed of {method_name(one.method)} beats a seed of PPO, the mean over "
                 f"{plural(len(one.scenarios), 'scenario')}{_interval_words(one.improvement)}.",
                 one.method,
@@ -75,7 +77,7 @@ def _single(name: str, ours: int, theirs: int) -> str:
     return f"A single seed of {name if ours == 1 else 'PPO'}"
 
 
-def _interval_words(interval: Interval) -> str:
+def _interval_words(interval: Estimate) -> str:
     return f", 95 % interval {bounds(interval, 2)}" if interval.low is not None else ""
 
 
@@ -111,13 +113,13 @@ def _chance(scenario: ScenarioSummary) -> Card | None:
         f"The chance that a seed of {name} ends higher than one of PPO, 95 % interval "
         f"{bounds(best.improvement, 2)}, from {ours} and {plural(theirs, 'seed')}."
     )
-    if best.improvement.estimate in (0, 1):
-        side = "higher" if best.improvement.estimate else "lower"
+    if best.improvement.value in (0, 1):
+        side = "higher" if best.improvement.value else "lower"
         sentence = f"Each of the {plural(ours, 'seed')} of {name} ended {side} than all {theirs} of PPO."
     few = min(ours, theirs) < _FEW_SEEDS
     if few:
         sentence += " So few seeds cannot say how sure that is."
-    return Card("How sure", number(best.improvement.estimate, 2), sentence, best.method, warning=few)
+    return Card("How sure", number(best.improvement.value, 2), sentence, best.method, warning=few)
 
 
 def _fit(scenario: ScenarioSummary) -> Card | None:
@@ -127,7 +129,7 @@ def _fit(scenario: ScenarioSummary) -> Card | None:
     return None
 
 
-def _ratios(scenario: ScenarioSummary, method: MethodSummary, fit: Fit) -> Card:
+def _ratios(scenario: ScenarioSummary, method: MethodSummary, fit: LearnedMaps) -> Card:
     name = method_name(method.method)
     known = [pair for pair in fit.pairs if pair.truth is not None]
     if len(known) <= _FEW_PAIRS:

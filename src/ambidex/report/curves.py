@@ -8,19 +8,19 @@ from functools import reduce
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.experiment.many_runs.reading import Run, Series
-from ambidex.report.statistics import Array
 
 
 @dataclass(frozen=True)
 class Curve:
     """One row of values per seed over common steps."""
 
-    steps: Array
-    seeds: Array
+    steps: FloatArray
+    seeds: FloatArray
 
     @property
-    def mean(self) -> Array:
+    def mean(self) -> FloatArray:
         return np.asarray(self.seeds.mean(axis=0))
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.experiment.many_runs.reading import Run
 from ambidex.report.curves import Curve, average, metric_curves
-from ambidex.report.statistics import Array, last_window
+from ambidex.report.statistics import last_window
 from ambidex.symmetry import IndexMap, SymmetryGroup
 
 GIVEN = 1.0
@@ -47,7 +48,7 @@ class MapRow:
 
 
 @dataclass(frozen=True)
-class Fit:
+class LearnedMaps:
     """What a method learned about the robot's symmetry.
 
     :param targets: the fitted m of each pair over training, before the moving average
@@ -78,7 +79,7 @@ class Fit:
         return None if self.error is None else last_window(self.error.steps, self.error.mean).mean
 
 
-def fit_of(runs: Sequence[Run]) -> Fit | None:
+def fit_of(runs: Sequence[Run]) -> LearnedMaps | None:
     """What the runs of one method learned, or None where they fitted nothing."""
     targets = {element: curve for (_, element), curve in metric_curves(runs, "target_m").items()}
     biases = {element: curve for (_, element), curve in metric_curves(runs, "target_b").items()}
@@ -89,7 +90,7 @@ def fit_of(runs: Sequence[Run]) -> Fit | None:
     true_pairs = pair_multipliers(indices, {name: m for name, (m, _) in true_maps.items()})
     true_pairs = {pair: true_pairs[pair] for pair in targets if pair in true_pairs}
     estimates = _estimates(runs, indices)
-    return Fit(
+    return LearnedMaps(
         targets=targets,
         biases={name: curve for name, curve in biases.items() if np.any(curve.seeds)},
         true_pairs=true_pairs,
@@ -114,7 +115,9 @@ def target_error(targets: Mapping[str, Curve], truth: Mapping[str, float]) -> Cu
     )
 
 
-def pair_multipliers(indices: Mapping[str, Array], multipliers: Mapping[str, Array]) -> dict[str, float]:
+def pair_multipliers(
+    indices: Mapping[str, FloatArray], multipliers: Mapping[str, FloatArray]
+) -> dict[str, float]:
     """The m of a'[u] = +-m a[q] for each pair q < u, named ``"q->u"``, from whole action maps."""
     found = {}
     for pair, places in _places(indices).items():
@@ -126,7 +129,7 @@ def pair_multipliers(indices: Mapping[str, Array], multipliers: Mapping[str, Arr
     return found
 
 
-def _places(indices: Mapping[str, Array]) -> dict[str, list[tuple[str, int, bool]]]:
+def _places(indices: Mapping[str, FloatArray]) -> dict[str, list[tuple[str, int, bool]]]:
     """For each pair q < u, the transforms and elements that hold its m, and whether they hold 1/m.
 
     The sign belongs to the transform, not to the pair; the direction from u to q holds 1/m.
@@ -140,7 +143,7 @@ def _places(indices: Mapping[str, Array]) -> dict[str, list[tuple[str, int, bool
     return {f"{q}->{u}": found[q, u] for q, u in sorted(found)}
 
 
-def _estimates(runs: Sequence[Run], indices: Mapping[str, Array]) -> dict[str, Curve]:
+def _estimates(runs: Sequence[Run], indices: Mapping[str, FloatArray]) -> dict[str, Curve]:
     """The m of each pair in the maps over training."""
     maps = metric_curves(runs, "map_m")
     found = {}
@@ -152,14 +155,14 @@ def _estimates(runs: Sequence[Run], indices: Mapping[str, Array]) -> dict[str, C
     return found
 
 
-def _indices(group: SymmetryGroup | None) -> dict[str, Array]:
+def _indices(group: SymmetryGroup | None) -> dict[str, FloatArray]:
     if group is None:
         return {}
     maps = {symmetry.name: symmetry.action_map for symmetry in group}
     return {name: np.asarray(map_.indices) for name, map_ in maps.items() if isinstance(map_, IndexMap)}
 
 
-def _final_maps(runs: Sequence[Run], truth: Mapping[str, tuple[Array, Array]]) -> list[MapRow]:
+def _final_maps(runs: Sequence[Run], truth: Mapping[str, tuple[FloatArray, FloatArray]]) -> list[MapRow]:
     multipliers, biases = metric_curves(runs, "map_m"), metric_curves(runs, "map_b")
     names = list(dict.fromkeys(transform for transform, _ in multipliers))
 

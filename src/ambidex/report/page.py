@@ -5,17 +5,19 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
+from ambidex.common.numerals import number, plural
+from ambidex.common.words import listed, suggestion
 from ambidex.envs import scenarios
 from ambidex.experiment.many_runs.reading import Run
 from ambidex.experiment.one_run.record import SCENARIO_COPY
 from ambidex.report import paper
 from ambidex.report.cards import cards
-from ambidex.report.charts.charts import Chart, charts
-from ambidex.report.charts.colours import COLOURS
+from ambidex.report.charts.charts import SECTIONS, Chart, charts
+from ambidex.report.charts.colours import colours
 from ambidex.report.charts.interactive import figure_json, plotly_script
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_paper_order
 from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
-from ambidex.report.wording import listed, method_name, number, plural
+from ambidex.report.wording import method_name
 
 _BAND_OPACITY = (0.16, 0.24)
 
@@ -76,22 +78,43 @@ def _runs(summary: Summary) -> list[Run]:
 
 def _section(scenario: ScenarioSummary, seed: int) -> dict[str, Any]:
     anchor = "".join(character if character.isalnum() else "-" for character in scenario.name)
-    drawn = {chart.key: _figure(chart, anchor) for chart in charts(scenario, seed=seed)}
-    fits = [_fit_section(scenario, method, drawn) for method in scenario.methods if method.fit is not None]
+    found = charts(scenario, seed=seed)
+    for chart in found:
+        _require_place(chart, scenario)
+
+    def drawn(section: str, method: str | None = None) -> list[dict[str, str]]:
+        own = [chart for chart in found if chart.section == section and method in (None, chart.method)]
+        return [_figure(chart, anchor) for chart in own]
+
+    fits = [
+        _fit_section(scenario, method, figures)
+        for method, figures in ((method, drawn("fit", method.method)) for method in scenario.methods)
+        if method.fit is not None or figures
+    ]
     return {
         "name": scenario.name,
         "anchor": anchor,
         "description": _description(scenario),
         "methods": [_method_line(method) for method in scenario.methods],
-        "returns": drawn.get("return"),
+        "returns": drawn("returns"),
         "results": results_table(scenario),
         "published": bool(scenario.published),
         "scores": scores_table(scenario),
-        "symmetry": [
-            figure for key, figure in drawn.items() if key.startswith(("value-distance", "rejection"))
-        ],
+        "symmetry": drawn("symmetry"),
         "fits": fits,
     }
+
+
+def _require_place(chart: Chart, scenario: ScenarioSummary) -> None:
+    """Refuse a chart that the page would silently leave out."""
+    if chart.section not in SECTIONS:
+        hint = suggestion(chart.section, SECTIONS) or f"; there are {', '.join(SECTIONS)}"
+        raise ValueError(f"chart {chart.key!r}: the page has no section {chart.section!r}{hint}")
+    if chart.section == "fit" and scenario.get(chart.method) is None:
+        raise ValueError(
+            f"chart {chart.key!r}: the section 'fit' has a part for each method; "
+            f"{chart.method!r} is none on {scenario.name}"
+        )
 
 
 def _figure(chart: Chart, anchor: str) -> dict[str, str]:
@@ -126,10 +149,8 @@ def _method_line(method: MethodSummary) -> dict[str, Any]:
 
 
 def _fit_section(
-    scenario: ScenarioSummary, method: MethodSummary, drawn: dict[str, dict[str, str]]
+    scenario: ScenarioSummary, method: MethodSummary, figures: list[dict[str, str]]
 ) -> dict[str, Any]:
-    wanted = ("targets", "maps", "target-error", "biases")
-    figures = [drawn[key] for key in (f"{kind}-{method.method}" for kind in wanted) if key in drawn]
     fit = method.fit
     error = ""
     if fit is not None and fit.final_error is not None:
@@ -172,7 +193,7 @@ def _colour_variables() -> str:
 
     def block(theme: int) -> str:
         lines = []
-        for name, pair in COLOURS.items():
+        for name, pair in colours().items():
             red, green, blue = (int(pair[theme][place : place + 2], 16) for place in (1, 3, 5))
             lines.append(f"--{name}: {pair[theme]};")
             lines.append(f"--{name}-band: rgba({red}, {green}, {blue}, {_BAND_OPACITY[theme]});")

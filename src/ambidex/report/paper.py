@@ -9,12 +9,9 @@ from importlib import resources
 
 SEEDS = 12
 
-METHODS = ("ppo", "asl", "psl", "msl")
-"""The methods in the order of the paper's tables."""
-
 
 @dataclass(frozen=True)
-class Statistics:
+class PaperStatistics:
     """One row of a table in the paper's layout; None where there is no figure.
 
     :param max_return_mean: the highest mean return of five consecutive evaluations, seeds averaged first
@@ -48,7 +45,12 @@ TARGET_ERRORS = {
 _PUBLISHED_AS = {"A2.2-authors": "A2.2", "A3.2-authors": "A3.2"}
 
 
-def results(scenario: str) -> dict[str, Statistics]:
+def methods() -> tuple[str, ...]:
+    """The methods in the order of the paper's tables."""
+    return tuple(dict.fromkeys(method for published in _results().values() for method in published))
+
+
+def results(scenario: str) -> dict[str, PaperStatistics]:
     """The published statistics of a scenario by method, empty where the paper has none."""
     return _results().get(_PUBLISHED_AS.get(scenario, scenario), {})
 
@@ -59,11 +61,11 @@ def target_error(scenario: str) -> tuple[float, float] | None:
 
 
 @cache
-def _results() -> dict[str, dict[str, Statistics]]:
+def _results() -> dict[str, dict[str, PaperStatistics]]:
     text = resources.files("ambidex.report").joinpath("paper.csv").read_text(encoding="utf-8")
-    found: dict[str, dict[str, Statistics]] = {}
+    found: dict[str, dict[str, PaperStatistics]] = {}
     for row in csv.DictReader(text.splitlines()):
         scenario, method = row.pop("scenario"), row.pop("method")
         numbers = {name: float(value) if value else None for name, value in row.items()}
-        found.setdefault(scenario, {})[method] = Statistics(**numbers)
+        found.setdefault(scenario, {})[method] = PaperStatistics(**numbers)
     return found

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ambidex.report import paper
-from ambidex.report.statistics import Interval
+from ambidex.report.statistics import Estimate
 from ambidex.report.summary import MethodSummary, Summary
 
 
@@ -32,8 +32,8 @@ def _numbers(method: MethodSummary) -> dict[str, float | None]:
     }
 
 
-def _interval(name: str, interval: Interval | None) -> dict[str, float | None]:
-    values = (interval.estimate, interval.low, interval.high) if interval else (None, None, None)
+def _interval(name: str, interval: Estimate | None) -> dict[str, float | None]:
+    values = (interval.value, interval.low, interval.high) if interval else (None, None, None)
     return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from ambidex.common.arrays import FloatArray
 
 WINDOW = 5
 RESAMPLES = 2000
@@ -25,10 +25,10 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Estimate:
     """An estimate with its confidence interval; none where a single score leaves nothing to resample."""
 
-    estimate: float
+    value: float
     low: float | None = None
     high: float | None = None
 
@@ -64,7 +64,7 @@ def first_step_within(
     return float(x[reached[0]]) if reached.size else None
 
 
-def interquartile_mean(scores: npt.ArrayLike, axis: int = -1) -> Array:
+def interquartile_mean(scores: npt.ArrayLike, axis: int = -1) -> FloatArray:
     """The mean of the scores without the lowest and the highest quarter (rounded down)."""
     ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=axis)
     count = ordered.shape[axis]
@@ -83,7 +83,7 @@ def interquartile_mean_interval(
     generator: np.random.Generator,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
-) -> Interval:
+) -> Estimate:
     """The interquartile mean of all scores, with a bootstrap that resamples within each stratum.
 
     :param strata: the seeds' scores, one array per scenario
@@ -91,10 +91,10 @@ def interquartile_mean_interval(
     arrays = [np.asarray(scores, dtype=np.float64) for scores in strata]
     estimate = float(interquartile_mean(np.concatenate(arrays)))
     if min(map(len, arrays)) < 2:
-        return Interval(estimate)
+        return Estimate(estimate)
     drawn = [_resample(scores, generator, resamples) for scores in arrays]
     low, high = _percentiles(interquartile_mean(np.concatenate(drawn, axis=1)), confidence)
-    return Interval(estimate, float(low), float(high))
+    return Estimate(estimate, float(low), float(high))
 
 
 def improvement_interval(
@@ -102,7 +102,7 @@ def improvement_interval(
     generator: np.random.Generator,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
-) -> Interval:
+) -> Estimate:
     """The probability of improvement, the mean over the scenarios, with a stratified bootstrap.
 
     :param strata: per scenario, the seeds' scores and the baseline's
@@ -110,10 +110,10 @@ def improvement_interval(
     pairs = [(np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)) for a, b in strata]
     estimate = float(np.mean([probability_of_improvement(a, b) for a, b in pairs]))
     if min(min(len(a), len(b)) for a, b in pairs) < 2:
-        return Interval(estimate)
+        return Estimate(estimate)
     drawn = [_wins(_resample(a, generator, resamples), _resample(b, generator, resamples)) for a, b in pairs]
     low, high = _percentiles(np.mean(drawn, axis=0), confidence)
-    return Interval(estimate, float(low), float(high))
+    return Estimate(estimate, float(low), float(high))
 
 
 def mean_curve_interval(
@@ -121,7 +121,7 @@ def mean_curve_interval(
     generator: np.random.Generator,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
-) -> tuple[Array, Array] | None:
+) -> tuple[FloatArray, FloatArray] | None:
     """The bootstrap interval, point by point, of the mean of curves (seeds x points); None for one seed."""
     values = np.asarray(curves, dtype=np.float64)
     seeds = len(values)
@@ -132,28 +132,28 @@ def mean_curve_interval(
     return low, high
 
 
-def _curve(steps: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Array, Array]:
+def _curve(steps: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     x, y = np.asarray(steps, dtype=np.float64), np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.shape != y.shape or x.size == 0:
         raise ValueError(f"a curve is as many values as steps, at least one; got {x.shape} and {y.shape}")
     return x, y
 
 
-def _window(steps: Array, values: Array, start: int, width: int) -> Window:
+def _window(steps: FloatArray, values: FloatArray, start: int, width: int) -> Window:
     inside = slice(start, start + width)
     return Window(float(values[inside].mean()), float(values[inside].std()), float(np.median(steps[inside])))
 
 
-def _resample(scores: Array, generator: np.random.Generator, resamples: int) -> Array:
+def _resample(scores: FloatArray, generator: np.random.Generator, resamples: int) -> FloatArray:
     return scores[generator.integers(0, len(scores), size=(resamples, len(scores)))]
 
 
-def _wins(scores: Array, baseline: Array) -> Array:
+def _wins(scores: FloatArray, baseline: FloatArray) -> FloatArray:
     above = scores[:, :, None] > baseline[:, None, :]
     equal = scores[:, :, None] == baseline[:, None, :]
     return np.asarray((above + 0.5 * equal).mean(axis=(1, 2)))
 
 
-def _percentiles(drawn: Array, confidence: float) -> Array:
+def _percentiles(drawn: FloatArray, confidence: float) -> FloatArray:
     tail = 50 * (1 - confidence)
     return np.asarray(np.percentile(drawn, [tail, 100 - tail], axis=0))

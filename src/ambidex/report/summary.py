@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ambidex.experiment.configure import methods
 from ambidex.experiment.many_runs.reading import Run, Runs
 from ambidex.report import paper
 from ambidex.report.curves import Curve, align, average, metric_curves
-from ambidex.report.learned_maps import Fit, fit_of
+from ambidex.report.learned_maps import LearnedMaps, fit_of
 from ambidex.report.settings import differing, differing_between
 from ambidex.report.statistics import (
     WINDOW,
-    Interval,
+    Estimate,
     best_window,
     first_step_within,
     improvement_interval,
@@ -22,7 +23,7 @@ from ambidex.report.statistics import (
     last_window,
 )
 
-BASELINE = "ppo"
+BASELINE = methods.BASELINE.name
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class MethodSummary:
     returns: Curve | None
     value_distance: Curve | None
     rejection: dict[str, Curve]
-    fit: Fit | None
-    statistics: paper.Statistics
+    fit: LearnedMaps | None
+    statistics: paper.PaperStatistics
     final_scores: list[float]
-    final: Interval | None
-    improvement: Interval | None
+    final: Estimate | None
+    improvement: Estimate | None
     notes: list[str]
 
 
@@ -66,7 +67,7 @@ class ScenarioSummary:
 
     name: str
     methods: list[MethodSummary]
-    published: dict[str, paper.Statistics]
+    published: dict[str, paper.PaperStatistics]
     differing: list[str]
 
     def get(self, method: str) -> MethodSummary | None:
@@ -83,8 +84,8 @@ class Overall:
 
     method: str
     scenarios: list[str]
-    relative: Interval | None
-    improvement: Interval
+    relative: Estimate | None
+    improvement: Estimate
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _scenario(name: str, runs: Runs, seed: int) -> ScenarioSummary:
 
 def in_paper_order(methods: Iterable[str]) -> list[str]:
     """PPO, ASL, PSL, MSL as in the paper's tables, then any others by name."""
-    known = list(paper.METHODS)
+    known = list(paper.methods())
     return sorted(methods, key=lambda m: (known.index(m) if m in known else len(known), m))
 
 
@@ -181,7 +182,7 @@ def counted_runs(runs: Sequence[Run]) -> list[Run]:
     return [run for run in evaluated if run.status == "done"] or evaluated
 
 
-def statistics_of(returns: Curve | None, value_distance: Curve | None) -> paper.Statistics:
+def statistics_of(returns: Curve | None, value_distance: Curve | None) -> paper.PaperStatistics:
     """A row of the paper's tables: the seeds are averaged first, then the windows taken (tab:stats_A1)."""
     numbers: dict[str, float | None] = {}
     if returns is not None:
@@ -199,7 +200,7 @@ def statistics_of(returns: Curve | None, value_distance: Curve | None) -> paper.
             "value_distance_final_mean": last.mean,
             "value_distance_final_sd": last.deviation,
         }
-    return paper.Statistics(**numbers)
+    return paper.PaperStatistics(**numbers)
 
 
 def _final_scores(runs: Sequence[Run]) -> list[float]:

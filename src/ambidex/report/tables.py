@@ -7,10 +7,12 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ambidex.common.numerals import NOTHING, number, score, steps
+from ambidex.common.words import listed
 from ambidex.report import paper
 from ambidex.report.records import results
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
-from ambidex.report.wording import NOTHING, bounds, listed, method_name, number, pair_name, score, steps
+from ambidex.report.wording import bounds, method_name, pair_name
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _caution(scenario: ScenarioSummary) -> str:
     return f"The methods were run with different {listed(scenario.differing)}: compare them with care."
 
 
-def _cells(row: paper.Statistics) -> list[str]:
+def _cells(row: paper.PaperStatistics) -> list[str]:
     return [
         score(row.max_return_mean),
         number(row.max_return_sd, 1),
@@ -105,9 +107,9 @@ def scores_table(scenario: ScenarioSummary) -> Table:
             [
                 method_name(method.method),
                 str(len(method.runs)),
-                score(method.final.estimate),
+                score(method.final.value),
                 bounds(method.final),
-                number(method.improvement.estimate, 2) if method.improvement else NOTHING,
+                number(method.improvement.value, 2) if method.improvement else NOTHING,
                 bounds(method.improvement, 2),
             ]
         )
@@ -173,9 +175,9 @@ def overall_table(summary: Summary) -> Table | None:
             [
                 method_name(one.method),
                 str(len(one.scenarios)),
-                number(one.relative.estimate, 2) if one.relative else NOTHING,
+                number(one.relative.value, 2) if one.relative else NOTHING,
                 bounds(one.relative, 2),
-                number(one.improvement.estimate, 2),
+                number(one.improvement.value, 2),
                 bounds(one.improvement, 2),
             ]
         )

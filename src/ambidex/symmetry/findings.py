@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ambidex.common.words import listed
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -120,5 +122,4 @@ def _permutation_findings(finding: Any, indices: list[int]) -> list[Finding]:
 
 
 def _enumerate(numbers: Sequence[int]) -> str:
-    words = [str(n) for n in numbers]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return listed([str(n) for n in numbers])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ambidex.common import words
+
 MOST_NAMED = 4
 
 
@@ -17,7 +19,8 @@ class Names:
 
 
 def listed(names: Sequence[str]) -> str:
+    """The first few, and how many more."""
     shown = list(names[:MOST_NAMED])
     if len(names) > MOST_NAMED:
         shown.append(f"{len(names) - MOST_NAMED} more")
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return words.listed(shown)

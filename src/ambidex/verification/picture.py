@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ambidex.common import figures
 from ambidex.verification.results import ElementResult, TransformResult, Verification
 
 if TYPE_CHECKING:
@@ -62,10 +62,7 @@ def draw(found: Verification) -> Figure:
 
 def save_figure(found: Verification, path: str | Path) -> None:
     """Draw a verification into a file; its ending says the format (png, svg, pdf)."""
-    path = Path(path)
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
-    draw(found).savefig(temporary, dpi=150)
-    temporary.replace(path)
+    figures.save(draw(found), path)
 
 
 def _number(element: ElementResult) -> str:

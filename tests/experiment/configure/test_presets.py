@@ -1,6 +1,6 @@
 import pytest
 
-from ambidex.experiment.configure.config import METHODS
+from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.presets import configure, resolve
 
 
@@ -32,7 +32,7 @@ def test_overrides_win():
     assert (config.steps, config.hyperparameters.learning_rate) == (10, 1e-4)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS.names)
 @pytest.mark.parametrize("scenario", ["triangle", "triangle-rust", "triangle-weight", "triangle-friction"])
 def test_every_triangle_scenario_has_a_preset(scenario, method):
     config = resolve(scenario, method, {})
@@ -99,3 +99,24 @@ def test_file_assignments_and_options_in_this_order(tmp_path):
 def test_wrong_assignments_are_refused(assignment, words):
     with pytest.raises(ValueError, match=words):
         configure(None, [assignment], scenario="A1.1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("scenario: A1.1\ngamma: 0.9\ngamma: 0.5\n", "run.yaml: line 3: the key 'gamma' is given twice"),
+        ("scenario: " + "[" * 200_000, "run.yaml: line 1: nested more than 64 levels deep"),
+        ("- A1.1", "run.yaml: expected a mapping"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_refused(tmp_path, text, message):
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        configure(tmp_path / "run.yaml", [])
+
+
+def test_switches_may_be_written_as_in_other_yaml(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("scenario: A1.1\nfast: off\northo_init: yes\n")
+    h = configure(file, []).hyperparameters
+    assert (h.fast, h.ortho_init) == (False, True)

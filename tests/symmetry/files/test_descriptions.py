@@ -299,7 +299,7 @@ TABLES = "{observation: {indices: [0], multipliers: [1]}, action: {indices: [0],
         (f"transforms: {{xz: {TABLES}}}\nnames: {{a: b}}", r"names: goes with generators:"),
         (f"transforms: {{xz: {TABLES}}}\ngroup: no", r"group is true or false, got 'no'"),
         (f"transforms: {{xz: {TABLES}}}\ngroup: 1", r"group is true or false, got 1"),
-        ("transforms: {xz: [1", r"not valid YAML"),
+        ("transforms: {xz: [1", r"is not YAML"),
         ("- obs_indices: [0]", r"read_paper_file"),
         ("observations: [{h: scalar}]\ngenerators: [xz]", r"needs the section actions:"),
         (

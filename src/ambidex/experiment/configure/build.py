@@ -11,11 +11,11 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from ambidex.experiment.configure.config import Hyperparameters, RunConfig
+from ambidex.experiment.configure.methods import METHODS
 from ambidex.symmetry import SymmetryGroup
 
 if TYPE_CHECKING:
     from ambidex.learn import SymmetricPPO
-    from ambidex.learn.fits.protocol import Weight
 
 EVALUATION_SEED_OFFSET = 1_000_000
 _TRIANGLE = "ambidex/Triangle-v0"
@@ -61,11 +61,13 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
     from ambidex.learn import SymmetricPPO
 
     h = config.hyperparameters
+    arguments: dict[str, Any] = {"policy": policy_name(env.observation_space)}
+    if group is not None:
+        arguments |= METHODS.get(config.method).arguments(config, group)
     return SymmetricPPO(
-        policy_name(env.observation_space),
-        env,
+        **arguments,
+        env=env,
         symmetries=group,
-        loss=_loss(config, group),
         symmetry_samples=h.symmetry_samples,
         fast=h.fast,
         learning_rate=h.learning_rate,
@@ -123,55 +125,3 @@ def _environment_id(config: RunConfig) -> str:
     from ambidex.envs import scenarios
 
     return config.env or scenarios.get(config.scenario).env
-
-
-def _loss(config: RunConfig, group: SymmetryGroup | None) -> Any:
-    """The symmetry loss of the method; None for plain PPO, whose symmetries are only measured."""
-    from ambidex.learn import ASL, MSL, PSL
-
-    h = config.hyperparameters
-    if config.method == "ppo" or group is None:
-        return None
-    if config.method == "msl":
-        return MSL(policy_weight=h.policy_weight, value_weight=h.value_weight)
-    if config.method == "psl":
-        return PSL(policy_weight=h.policy_weight, value_weight=h.value_weight)
-    dead_zone = {
-        symmetry.name: h.dead_zone_rotations if symmetry.kind == "rotation" else h.dead_zone_reflections
-        for symmetry in group
-    }
-    return ASL(
-        policy_weight=h.policy_weight,
-        value_weight=h.value_weight,
-        max_shift=h.max_shift,
-        dead_zone=dead_zone,
-        value_gate=h.value_gate,
-        history=h.history,
-        fit=_fit(config),
-    )
-
-
-def _fit(config: RunConfig) -> Any:
-    """How ASL's action maps are fitted; None keeps the given ones."""
-    from ambidex.learn import CalibratedFit, PairwiseFit, TransitionFit
-
-    h = config.hyperparameters
-    if h.form is None:
-        return None
-    if h.fit == "pairwise":
-        return PairwiseFit(form=h.form, update_weight=_scaled(PairwiseFit.update_weight, h.update_weight))
-    if h.fit == "transition":
-        return TransitionFit(
-            offsets=h.form == "mx+b", update_weight=_scaled(TransitionFit.update_weight, h.update_weight)
-        )
-    return CalibratedFit(
-        offsets=h.form == "mx+b", update_weight=_scaled(CalibratedFit.update_weight, h.update_weight)
-    )
-
-
-def _scaled(penalty: Weight, largest: float | None) -> Weight:
-    """A fit's own H_U, or the same with another value at 0."""
-    if largest is None:
-        return penalty
-    factor = largest / penalty(0.0)
-    return lambda error: factor * penalty(error)

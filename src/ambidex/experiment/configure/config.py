@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-Method = Literal["ppo", "msl", "psl", "asl"]
-METHODS: tuple[Method, ...] = ("ppo", "msl", "psl", "asl")
+from ambidex.common.words import suggestion
+from ambidex.experiment.configure.fits import FITS, PAPERS, Form
+from ambidex.experiment.configure.methods import DEFAULT, METHODS
 
 
 class _Strict(BaseModel):
@@ -48,11 +48,9 @@ class Hyperparameters(_Strict):
     dead_zone_rotations: float = Field(default=0.0, ge=0, description="k_d of rotations (ASL)")
     value_gate: float | None = Field(default=1.5, gt=0, description="k_v (ASL); null: off")
     history: int = Field(default=10, gt=0, description="k_t in batches (ASL)")
-    form: Literal["mx", "mx+b"] | None = Field(
-        default=None, description="the fitted form (ASL); null: no fit"
-    )
-    fit: Literal["pairwise", "calibrated", "transition"] = Field(
-        default="pairwise",
+    form: Form | None = Field(default=None, description="the fitted form (ASL); null: no fit")
+    fit: Annotated[str, AfterValidator(lambda name: FITS.get(name).name)] = Field(
+        default=PAPERS.name,
         description="the paper's fit, or a scale and offset per actuator from policy or transitions (ASL)",
     )
     update_weight: float | None = Field(
@@ -68,7 +66,7 @@ class RunConfig(_Strict):
     scenario: str | None = Field(default=None, description="a scenario's name (`ambidex scenarios`)")
     env: str | None = Field(default=None, description="a Gymnasium id; with a scenario, another robot for it")
     symmetry: str | None = Field(default=None, description="a file or catalog name; null: the scenario's")
-    method: Method = "asl"
+    method: Annotated[str, AfterValidator(lambda name: METHODS.get(name).name)] = DEFAULT.name
     seed: int = Field(default=0, ge=0)
     steps: int = Field(default=4_000_000, gt=0)
     evaluation_every: int = Field(default=15, gt=0, description="iterations between evaluations")
@@ -102,7 +100,7 @@ class RunConfig(_Strict):
     def _one_environment(self) -> RunConfig:
         if self.scenario is None and self.env is None:
             raise ValueError("give a scenario or an env (a Gymnasium id)")
-        if self.scenario is None and self.symmetry is None and self.method != "ppo":
+        if self.scenario is None and self.symmetry is None and METHODS.get(self.method).needs_symmetries:
             raise ValueError(f"method {self.method!r} on env {self.env!r} needs a symmetry file")
         return self
 
@@ -142,9 +140,8 @@ def check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
     """Refuse a key that does not exist, with the nearest that does."""
     for key in values:
         if key not in known:
-            near = difflib.get_close_matches(str(key), sorted(known), n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}"
-            raise ValueError(f"unknown key {key!r} in {where}; {hint}")
+            hint = suggestion(key, sorted(known), likeness=0.5) or f"; there are {', '.join(sorted(known))}"
+            raise ValueError(f"unknown key {key!r} in {where}{hint}")
 
 
 def _describe(detail: Any) -> str:

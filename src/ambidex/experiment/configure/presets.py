@@ -9,14 +9,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from ambidex.experiment.configure.config import METHODS, RunConfig, merge, parse
+from ambidex.common.yaml import read_yaml
+from ambidex.experiment.configure.config import RunConfig, merge, parse
+from ambidex.experiment.configure.fits import FITS, default_fit
+from ambidex.experiment.configure.methods import DEFAULT, METHODS
 
 _DISABLED = "disabled"
-_OWN_FIT = "calibrated"  # as in `ASL()`
-_OWN_FORMS = {"pairwise": "mx+b", "calibrated": "mx+b", "transition": "mx"}
-"""What the fits have in Python if they are told nothing else, for robots that no table knows."""
 
 
 def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:
@@ -30,7 +28,7 @@ def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> 
     values |= read_assignments(assignments)
     values |= {key: value for key, value in options.items() if value is not None}
     scenario = values.pop("scenario", None)
-    return resolve(scenario, values.pop("method", "asl"), values)
+    return resolve(scenario, values.pop("method", DEFAULT.name), values)
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
@@ -40,18 +38,12 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
         key, separator, value = assignment.partition("=")
         if not separator:
             raise ValueError(f"{assignment!r} is not of the form key=value, such as learning_rate=1e-4")
-        try:
-            values[key.strip()] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise ValueError(f"{assignment!r} has no YAML value: {' '.join(str(error).split())}") from None
+        values[key.strip()] = read_yaml(f"the value of {assignment!r}", value)
     return values
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
+    values = read_yaml(str(path), path.read_text(encoding="utf-8"))
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected a mapping of names to values")
     return values
@@ -61,26 +53,25 @@ def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> 
     """The preset of a scenario and method with ``overrides`` on top, checked.
 
     :param scenario: its name; None for a Gymnasium id, which ``overrides`` then holds as ``env``
-    :param method: ``"ppo"``, ``"msl"``, ``"psl"`` or ``"asl"``
+    :param method: the name of one of `METHODS`
     :param overrides: values by name, of the run or of its hyperparameters
     """
-    if method not in METHODS:
-        raise ValueError(f"no method {method!r}; there are {', '.join(METHODS)}")
+    fits = METHODS.get(method).fits
     base: dict[str, Any] = {"scenario": scenario, "method": method, "hyperparameters": {}}
     preset = _preset(scenario, method)
-    if method == "asl":
+    if fits:
         preset |= _fit(preset, merge({}, overrides)["hyperparameters"])
     return parse(RunConfig, merge(merge(base, preset), overrides))
 
 
 def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What ASL fits where the preset has no form: who names a fit wants one."""
+    """What is fitted where the preset has no form: who names a fit wants one, and so does a new robot."""
     if preset.get("form") is not None:
         return {}
     if "form" in preset:
         return {"form": "mx"} if "fit" in given else {}
-    fit = given.get("fit", _OWN_FIT)
-    return {"fit": fit, "form": _OWN_FORMS.get(fit)}
+    fit = FITS.get(given["fit"]) if "fit" in given else default_fit()
+    return {"fit": fit.name, "form": fit.form}
 
 
 def _preset(scenario: str | None, method: str) -> dict[str, Any]:
@@ -99,17 +90,18 @@ def _from_paper(scenario: str, method: str) -> dict[str, Any]:
     if row is None:
         return {}
     values: dict[str, Any] = {"steps": int(row["total_timesteps"])}
-    if method == "ppo":
+    if f"{method}_policy_weight" not in row:
         return values
     values["policy_weight"] = float(row[f"{method}_policy_weight"])
     values["value_weight"] = float(row[f"{method}_value_weight"])
-    if method == "asl":
+    if f"{method}_form" in row:
+        form, value_gate = row[f"{method}_form"], row[f"{method}_k_v"]
         values |= {
-            "form": None if row["asl_form"] == _DISABLED else row["asl_form"],
-            "max_shift": float(row["asl_k_s"]),
-            "dead_zone_reflections": float(row["asl_k_d_reflections"]),
-            "dead_zone_rotations": float(row["asl_k_d_rotations"]),
-            "value_gate": None if row["asl_k_v"] == _DISABLED else float(row["asl_k_v"]),
+            "form": None if form == _DISABLED else form,
+            "max_shift": float(row[f"{method}_k_s"]),
+            "dead_zone_reflections": float(row[f"{method}_k_d_reflections"]),
+            "dead_zone_rotations": float(row[f"{method}_k_d_rotations"]),
+            "value_gate": None if value_gate == _DISABLED else float(value_gate),
         }
     return values
 
@@ -122,7 +114,7 @@ def _paper_table() -> dict[str, dict[str, str]]:
 
 @cache
 def _package_presets() -> dict[str, dict[str, Any]]:
-    presets: dict[str, dict[str, Any]] = yaml.safe_load(
-        resources.files("ambidex.experiment.configure").joinpath("presets.yaml").read_text()
+    presets: dict[str, dict[str, Any]] = read_yaml(
+        "presets.yaml", resources.files("ambidex.experiment.configure").joinpath("presets.yaml").read_text()
     )
     return presets

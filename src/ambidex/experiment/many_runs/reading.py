@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
 from ambidex.envs import scenarios
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.metrics import read_columns
-from ambidex.report.statistics import Array
 from ambidex.symmetry import SymmetryGroup, load
 
 Place = tuple[str, str, int]
@@ -31,8 +31,8 @@ _NEVER_A_RUN = {"checkpoints", "tensorboard"}
 class Series:
     """Numbers over training steps, in order of the steps."""
 
-    steps: Array
-    values: Array
+    steps: FloatArray
+    values: FloatArray
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Run:
     about: dict[str, Any]
     returns: Series | None
     metrics: dict[MetricKey, Series]
-    truth: dict[str, tuple[Array, Array]] | None
+    truth: dict[str, tuple[FloatArray, FloatArray]] | None
     group: SymmetryGroup | None
 
 
@@ -226,7 +226,7 @@ def _read_metrics(path: Path) -> dict[MetricKey, Series]:
     }
 
 
-def _read_truth(path: Path) -> dict[str, tuple[Array, Array]] | None:
+def _read_truth(path: Path) -> dict[str, tuple[FloatArray, FloatArray]] | None:
     try:
         maps = json.loads(path.read_text(encoding="utf-8"))
         return {

@@ -18,9 +18,10 @@ from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
 from ambidex.experiment.one_run.metrics import COLUMNS, MetricFiles
-from ambidex.experiment.one_run.ppo_symmetry import Metric, value_distances
+from ambidex.experiment.one_run.ppo_symmetry import value_distances
 from ambidex.experiment.one_run.progress import Reporter
 from ambidex.experiment.trained.evaluate import mean_return, run_episodes
+from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.update.fast.rollout import mean_actions
 from ambidex.symmetry import SymmetryGroup
 
@@ -153,10 +154,10 @@ class Training:
         model._update_current_progress_remaining(model.num_timesteps, self.config.steps)
 
     def _measure(self) -> None:
-        """A symmetry loss measures its own; for plain PPO it is done here, before the update."""
+        """A symmetry loss measures its own; without one it is done here, before the update."""
         is_due = (self.iteration + 1) % self.config.metrics_every == 0
         self.measured = []
-        if is_due and self.config.method == "ppo" and self.group is not None:
+        if is_due and self.model.loss is None and self.group is not None:
             self.measured = value_distances(self.model, self.group)
 
     def _update(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from ambidex.common.files import written_aside
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.stored import StoredPolicy, Which
 
@@ -31,16 +32,12 @@ def play(directory: Path, video: Path, *, which: Which = "best", seconds: float 
         raise ValueError("play needs imageio and imageio-ffmpeg: pip install 'ambidex[video]'") from None
     policy = stored.load(directory, which, render_mode="rgb_array")
     frames = _film(policy, round(seconds * FRAMES_PER_SECOND))
-    aside = video.with_name(f".{video.name.removesuffix(video.suffix)}.writing{video.suffix}")
-    try:
+    with written_aside(video) as aside:
         if video.suffix == ".gif":
             imageio.mimwrite(aside, frames, duration=1000 / FRAMES_PER_SECOND, loop=0)
         else:
             even: list[Any] = [_even(frame) for frame in frames]
             imageio.mimwrite(aside, even, fps=FRAMES_PER_SECOND, macro_block_size=2)
-        aside.replace(video)
-    finally:
-        aside.unlink(missing_ok=True)
     return len(frames)
 
 

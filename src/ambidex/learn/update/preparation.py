@@ -17,9 +17,9 @@ from ambidex.actuators.action_map import ActionMap
 from ambidex.learn.fits.bent import FormMap, bend
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses import gates
-from ambidex.learn.losses.constants import Batch, Observations
+from ambidex.learn.losses.constants import Batch
 from ambidex.learn.losses.loss import SymmetryLoss, by_kind
-from ambidex.learn.update.forward import snapshot_means, snapshot_values
+from ambidex.learn.update.forward import snapshot_means
 from ambidex.learn.update.iteration import Iteration
 from ambidex.learn.update.rollout_data import (
     flat,
@@ -28,6 +28,7 @@ from ambidex.learn.update.rollout_data import (
     stack_images,
     transitions,
 )
+from ambidex.learn.update.value_distance import value_distances
 from ambidex.symmetry import IndexMap, SymmetryGroup
 
 
@@ -72,7 +73,9 @@ class Preparation:
         actions = flat(buffer, buffer.actions, dtype)
         if isinstance(policy.action_space, spaces.Discrete):
             actions = actions.long().flatten()
-        self._value_distances = self._distances(policy, observations, data["values"])
+        if self.names:
+            images = only_images(observations)
+            self._value_distances = value_distances(policy, images, data["values"], self.names)
         batch = Batch(
             transforms=self._transforms,
             observations=observations,
@@ -157,15 +160,3 @@ class Preparation:
         if not any(isinstance(estimator, FormMap) for estimator in fitted.values()):
             return None
         return partial(bend, [fitted.get(name) for name in self.names])
-
-    def _distances(
-        self, policy: ActorCriticPolicy, observations: Observations, values: Tensor
-    ) -> list[Metric]:
-        if not self.names:
-            return []
-        images = snapshot_values(policy, only_images(observations))
-        distances = (images - values[:, None]).abs().mean(dim=0).tolist()
-        return [
-            ("value_distance", name, "", distance)
-            for name, distance in zip(self.names, distances, strict=True)
-        ]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from ambidex.common.arrays import FloatArray
+from ambidex.common.numerals import plural
+from ambidex.experiment.configure.methods import METHODS, Dash
 from ambidex.report.charts.colours import method_colour, series_colour
 from ambidex.report.curves import Curve
-from ambidex.report.learned_maps import GIVEN, Fit
-from ambidex.report.statistics import Array, mean_curve_interval
+from ambidex.report.learned_maps import GIVEN, LearnedMaps
+from ambidex.report.statistics import mean_curve_interval
 from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary
-from ambidex.report.wording import method_name, pair_name, plural
-
-Dash = Literal["solid", "dot", "dash"]
+from ambidex.report.wording import method_name, pair_name
 
 
 @dataclass(frozen=True)
@@ -29,23 +29,33 @@ class Line:
     """
 
     label: str
-    x: Array
-    y: Array
+    x: FloatArray
+    y: FloatArray
     colour: str
     dash: Dash = "solid"
-    band: tuple[Array, Array] | None = None
+    band: tuple[FloatArray, FloatArray] | None = None
     reference: bool = False
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure over training steps; ``key`` names its file and its place in the page."""
+    """One figure over training steps.
+
+    :param key: names its file and its place in the page
+    :param section: of the page, one of `SECTIONS`
+    :param method: that it is about, where it is in the section "fit"
+    """
 
     key: str
+    section: str
     title: str
     y_title: str
     lines: list[Line]
     caption: str
+    method: str = ""
+
+
+SECTIONS = ("returns", "symmetry", "fit")
 
 
 def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
@@ -53,23 +63,36 @@ def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
 
     :param seed: of the bootstrap that gives the intervals
     """
-    found = [_returns(scenario, seed), _value_distance(scenario, seed)]
+    return [chart for make in CHARTS for chart in make(scenario, seed) if chart.lines]
+
+
+def _of_all_methods(scenario: ScenarioSummary, seed: int) -> list[Chart]:
+    return [_returns(scenario, seed), _value_distance(scenario, seed)]
+
+
+def _of_each_method(scenario: ScenarioSummary, seed: int) -> list[Chart]:
+    found = []
     for method in scenario.methods:
         found.append(_rejection(method))
         if method.fit is not None:
             found += [
                 _targets(method, method.fit),
                 _maps(method, method.fit),
-                _biases(method, method.fit),
                 _target_error(method, method.fit),
+                _biases(method, method.fit),
             ]
-    return [chart for chart in found if chart.lines]
+    return found
+
+
+CHARTS: list[Callable[[ScenarioSummary, int], list[Chart]]] = [_of_all_methods, _of_each_method]
+"""What makes a scenario's charts, given the seed of the bootstrap; append to it to have more."""
 
 
 def _returns(scenario: ScenarioSummary, seed: int) -> Chart:
     lines = _method_lines({m.method: m.returns for m in scenario.methods}, seed)
     return Chart(
         "return",
+        "returns",
         "Learning curves",
         "episode return",
         lines,
@@ -81,6 +104,7 @@ def _value_distance(scenario: ScenarioSummary, seed: int) -> Chart:
     lines = _method_lines({m.method: m.value_distance for m in scenario.methods}, seed)
     return Chart(
         "value-distance",
+        "symmetry",
         "Value distance",
         "|V(s) − V(f(s))|",
         lines,
@@ -96,7 +120,7 @@ def _method_lines(curves: Mapping[str, Curve | None], seed: int) -> list[Line]:
             curve.steps,
             curve.mean,
             method_colour(method, place),
-            "dot" if method == BASELINE else "solid",
+            METHODS.get(method).dash if method in METHODS else "solid",
             mean_curve_interval(curve.seeds, np.random.default_rng(seed)),
         )
         for place, (method, curve) in enumerate(curves.items())
@@ -117,6 +141,7 @@ def _rejection(method: MethodSummary) -> Chart:
     ]
     return Chart(
         f"rejection-{method.method}",
+        "symmetry",
         f"Neutral states rejected by {method_name(method.method)}",
         "share of states",
         lines,
@@ -124,26 +149,30 @@ def _rejection(method: MethodSummary) -> Chart:
     )
 
 
-def _targets(method: MethodSummary, fit: Fit) -> Chart:
+def _targets(method: MethodSummary, fit: LearnedMaps) -> Chart:
     name = method_name(method.method)
     return Chart(
         f"targets-{method.method}",
+        "fit",
         f"Action ratios that {name} fits",
         "target m",
         _ratio_lines(fit.targets, fit.true_pairs),
         "The multiplier m that fits each pair of actuators in the latest batch, the mean over the seeds."
         + _truth_words(fit),
+        method.method,
     )
 
 
-def _maps(method: MethodSummary, fit: Fit) -> Chart:
+def _maps(method: MethodSummary, fit: LearnedMaps) -> Chart:
     return Chart(
         f"maps-{method.method}",
+        "fit",
         f"Action ratios that {method_name(method.method)} uses",
         "m in the maps",
         _ratio_lines(fit.estimates, fit.true_pairs),
         "The multiplier m of each pair in the maps that the loss uses, the mean over the seeds."
         + _truth_words(fit),
+        method.method,
     )
 
 
@@ -156,41 +185,45 @@ def _ratio_lines(curves: Mapping[str, Curve], truth: Mapping[str, float]) -> lis
     return lines
 
 
-def _truth_words(fit: Fit) -> str:
+def _truth_words(fit: LearnedMaps) -> str:
     return " Dashed: the truth." if fit.true_pairs else ""
 
 
-def _biases(method: MethodSummary, fit: Fit) -> Chart:
+def _biases(method: MethodSummary, fit: LearnedMaps) -> Chart:
     lines = [
         Line(pair_name(name), curve.steps, curve.mean, series_colour(place))
         for place, (name, curve) in enumerate(fit.biases.items())
     ]
     return Chart(
         f"biases-{method.method}",
+        "fit",
         f"Action offsets that {method_name(method.method)} fits",
         "target b",
         lines,
         "The offset b that fits each pair, and each actuator on a mirror plane, in the latest batch.",
+        method.method,
     )
 
 
-def _target_error(method: MethodSummary, fit: Fit) -> Chart:
+def _target_error(method: MethodSummary, fit: LearnedMaps) -> Chart:
     lines = []
     if fit.error is not None and fit.given_error is not None:
         error = fit.error
         lines = [
             Line("fitted ratios", error.steps, error.mean, method_colour(method.method, 0)),
-            _constant(f"description as given (m = {GIVEN:g})", error.steps, fit.given_error, "ppo"),
+            _constant(f"description as given (m = {GIVEN:g})", error.steps, fit.given_error, BASELINE),
         ]
     pairs = plural(len(fit.true_pairs), "pair")
     return Chart(
         f"target-error-{method.method}",
+        "fit",
         f"Error of the ratios that {method_name(method.method)} fits",
         "mean |m − true m|",
         lines,
         f"Mean absolute error over {pairs} of actuators and the seeds.",
+        method.method,
     )
 
 
-def _constant(label: str, steps: Array, value: float, colour: str) -> Line:
+def _constant(label: str, steps: FloatArray, value: float, colour: str) -> Line:
     return Line(label, steps[[0, -1]], np.full(2, value), colour, "dash", reference=True)

@@ -1,13 +1,8 @@
-"""The paper's colours: ASL blue, PSL red, MSL green, PPO dotted black; each for a light and a dark page."""
+"""The colours of methods and of series, each for a light and a dark page."""
 
 from __future__ import annotations
 
-METHOD_COLOURS = {
-    "ppo": ("#16181d", "#eceef2"),
-    "asl": ("#1f5fd6", "#74a9ff"),
-    "psl": ("#cf222e", "#ff8078"),
-    "msl": ("#1a7f37", "#5bd47b"),
-}
+from ambidex.experiment.configure.methods import METHODS
 
 SERIES_COLOURS = (
     ("#1f77b4", "#6cb6ee"),
@@ -25,13 +20,16 @@ SERIES_COLOURS = (
 )
 """Planes in the paper's order (xz blue, yz orange, y=x green, y=-x red), then the ant's 12 pairs."""
 
-COLOURS = METHOD_COLOURS | {f"series-{number}": pair for number, pair in enumerate(SERIES_COLOURS)}
-"""Every colour by the name that charts use, light and dark."""
+
+def colours() -> dict[str, tuple[str, str]]:
+    """Every colour by the name that charts use, light and dark."""
+    series = {f"series-{number}": pair for number, pair in enumerate(SERIES_COLOURS)}
+    return {method.name: method.colours for method in METHODS} | series
 
 
 def method_colour(method: str, place: int) -> str:
-    """The colour's name for a method; one that the paper does not have takes the series' of its place."""
-    return method if method in METHOD_COLOURS else series_colour(place + len(METHOD_COLOURS))
+    """The colour's name for a method; one that is not registered takes the series' of its place."""
+    return method if method in METHODS else series_colour(place + len(METHODS.names))
 
 
 def series_colour(place: int) -> str:

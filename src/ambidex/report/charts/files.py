@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ambidex.report.charts.charts import Chart, Line, charts
-from ambidex.report.charts.colours import COLOURS
+from ambidex.report.charts.colours import colours
 from ambidex.report.summary import Summary
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _draw(figure: Figure, chart: Chart, heading: str) -> None:
 
 
 def _draw_line(axes: Axes, line: Line) -> None:
-    colour = COLOURS[line.colour][0]
+    colour = colours()[line.colour][0]
     if line.band is not None:
         axes.fill_between(line.x, *line.band, color=colour, alpha=0.15, linewidth=0)
     axes.plot(

@@ -9,8 +9,8 @@ import math
 from functools import cache
 from typing import Any
 
+from ambidex.common.arrays import FloatArray
 from ambidex.report.charts.charts import Chart, Line
-from ambidex.report.statistics import Array
 
 _SIGNIFICANT = 6
 _HEIGHT = 360
@@ -85,5 +85,5 @@ def _traces(line: Line) -> list[dict[str, Any]]:
     return traces
 
 
-def _numbers(values: Array) -> list[float | None]:
+def _numbers(values: FloatArray) -> list[float | None]:
     return [float(f"{value:.{_SIGNIFICANT}g}") if math.isfinite(value) else None for value in values.tolist()]

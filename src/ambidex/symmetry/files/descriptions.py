@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,10 +10,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ambidex.common.files import write_text
 from ambidex.common.words import check_keys, read_flag, suggestion
-from ambidex.common.yaml import from_yaml, to_yaml
+from ambidex.common.yaml import read_yaml, to_yaml
 from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.files.raw_tables import check_tables, read_symmetry, table_of, tables_findings
@@ -51,21 +49,12 @@ def save(group: SymmetryGroup, path: str | Path) -> None:
     write_text(Path(path), to_yaml(content))
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
-
-
 def parse(description: str | Path) -> ParsedDescription:
     """Read a description without building its group, so that `lint` can report all that is wrong in it."""
     where, text = _read(description)
+    content = read_yaml(where, text)
     try:
-        content = from_yaml(text)
         return ParsedDescription.from_content(where, content)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{where}: not valid YAML: {error}") from None
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import yaml
 
-from ambidex.symmetry.files.descriptions import write_text
+from ambidex.common.files import write_text
+from ambidex.common.yaml import read_yaml
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap
 from ambidex.symmetry.transform import Symmetry
@@ -127,7 +127,7 @@ def read_paper_file(path: str | Path, names: Sequence[str] | None = None) -> Sym
 
     :param names: a name for each transform, in order; ``t1``, ``t2``, ... where none are given
     """
-    entries = list(_paper_entries(yaml.safe_load(Path(path).read_text(encoding="utf-8"))))
+    entries = list(_paper_entries(read_yaml(str(path), Path(path).read_text(encoding="utf-8"))))
     if not entries:
         raise ValueError(f"{path}: no entry has all of {', '.join(PAPER_FIELDS)}")
     names = names if names is not None else [f"t{number + 1}" for number in range(len(entries))]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ambidex.common import figures
 from ambidex.common.arrays import FloatArray
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.layout.layout import Layout
@@ -64,10 +64,7 @@ def draw(group: SymmetryGroup) -> Figure:
 
 def save_figure(group: SymmetryGroup, path: str | Path) -> None:
     """Draw the group into a file; its ending says the format (png, svg, pdf)."""
-    path = Path(path)
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
-    draw(group).savefig(temporary, dpi=150)
-    temporary.replace(path)
+    figures.save(draw(group), path)
 
 
 def _knows_the_body(group: SymmetryGroup) -> bool:

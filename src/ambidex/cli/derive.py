@@ -1,0 +1,44 @@
+"""From a robot model to a description."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ambidex.cli.options import CHECK_FAILED, AsJson
+
+app = typer.Typer()
+
+
+@app.command()
+def derive(
+    model: Annotated[Path, typer.Argument(help="A robot model: MJCF or URDF.")],
+    plane: Annotated[str | None, typer.Option(help="A plane of reflection: xz, yz, y=x, m60 ...")] = None,
+    rotation: Annotated[str | None, typer.Option(help="An axis and degrees: z:90.")] = None,
+    near: Annotated[float, typer.Option(help="How far off an image may be, of the robot's size.")] = 1e-3,
+    out: Annotated[Path | None, typer.Option(help="Write the description into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Derive a description from a robot model, and report what in the model is not symmetric.
+
+    Without --plane and --rotation all usual ones are tried. Exit status 1 if what was asked for does not
+    hold, or nothing does.
+
+    Example: ambidex derive robot.xml --plane xz --out robot.yaml
+    """
+    from ambidex.derivation.derive import derive as derive_from
+
+    derived = derive_from(model, plane=plane, rotation=rotation, near=near)
+    if as_json:
+        print(json.dumps(derived.as_dict(), indent=2))
+    else:
+        print(derived)
+    if out is not None and derived.group is not None:
+        derived.save(out)
+        print(f"written: {out}", file=sys.stderr)
+    if not derived.holds:
+        raise typer.Exit(CHECK_FAILED)

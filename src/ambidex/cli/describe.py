@@ -1,0 +1,68 @@
+"""Descriptions: lint, describe."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ambidex.cli.options import CHECK_FAILED, AsJson, Description
+
+app = typer.Typer()
+
+
+@app.command()
+def lint(
+    description: Description,
+    env: Annotated[
+        str | None, typer.Option(help="Also check the spaces of this Gymnasium environment.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a description by algebra; exit status 1 if anything is wrong with it.
+
+    Example: ambidex lint my-robot.yaml --env Ant-v5
+    """
+    from ambidex.symmetry import lint_file
+
+    environment = None
+    if env is not None:
+        from ambidex.envs.making import make
+
+        environment = make(env)
+    findings = lint_file(description, environment)
+    if as_json:
+        print(json.dumps([finding.as_dict() for finding in findings], indent=2))
+    else:
+        for finding in findings:
+            print(finding)
+        print(f"{description}: {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
+    if findings:
+        raise typer.Exit(CHECK_FAILED)
+
+
+@app.command()
+def describe(
+    description: Description,
+    figure: Annotated[Path | None, typer.Option(help="Also draw the maps into this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a description's transforms do to which joint, in words, as JSON or as a figure.
+
+    Example: ambidex describe ant --figure ant.png
+    """
+    from ambidex.symmetry import load
+    from ambidex.symmetry.show.account import describe as in_words
+    from ambidex.symmetry.show.account import description_data
+
+    group = load(description)
+    if as_json:
+        print(json.dumps(description_data(group), indent=2))
+    else:
+        print(in_words(group))
+    if figure is not None:
+        from ambidex.symmetry.show.picture import save_figure
+
+        save_figure(group, figure)

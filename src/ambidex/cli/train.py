@@ -1,0 +1,125 @@
+"""One run: train, resume; and two beside each other: demo."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ambidex.cli.options import CHECK_FAILED, INTERRUPTED, MethodName, RunDirectory, print_table
+from ambidex.experiment.configure.methods import DEFAULT, METHODS
+
+app = typer.Typer()
+
+
+@app.command()
+def train(
+    scenario: Annotated[str | None, typer.Argument(help="A scenario; none where --env is given.")] = None,
+    method: Annotated[MethodName | None, typer.Option(help=f"{DEFAULT.name} by default.")] = None,
+    seed: Annotated[int | None, typer.Option(help="0 by default.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory; runs/SCENARIO/METHOD/seed-N.")] = None,
+    env: Annotated[str | None, typer.Option(help="Any Gymnasium id, with --symmetry.")] = None,
+    symmetry: Annotated[str | None, typer.Option(help="A symmetry file or catalog name.")] = None,
+    config: Annotated[Path | None, typer.Option(help="A YAML file of values by name.")] = None,
+    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
+    symmetry_samples: Annotated[int | None, typer.Option(help="Transforms drawn per state.")] = None,
+    fast: Annotated[bool | None, typer.Option(help="The hand-written update of plain MLPs.")] = None,
+) -> None:
+    """Train one run.
+
+    Example: ambidex train A2.1 --method asl --steps 1000000 --set learning_rate=1e-4 --out runs/limping
+    """
+    _use_one_thread()
+    from ambidex.experiment.configure.presets import configure
+
+    options = {"scenario": scenario, "method": method, "seed": seed, "steps": steps, "env": env}
+    options |= {"symmetry": symmetry, "symmetry_samples": symmetry_samples, "fast": fast}
+    chosen = configure(config, assignments or [], **options)
+    directory = out or Path("runs") / chosen.directory
+    from ambidex.experiment.one_run import run
+
+    _attend(chosen, directory, lambda reporter: run.train(chosen, directory, reporter=reporter))
+
+
+@app.command()
+def resume(
+    directory: RunDirectory,
+    steps: Annotated[int | None, typer.Option(help="Training steps in all; as started by default.")] = None,
+) -> None:
+    """Continue a run that was stopped, or extend one that is done, to the bit as if it had never ended.
+
+    Example: ambidex resume runs/limping --steps 2000000
+    """
+    _use_one_thread()
+    from ambidex.experiment.one_run import record, run
+
+    chosen = record.read_config(directory)
+    if steps is not None:
+        chosen = chosen.model_copy(update={"steps": steps})
+    _attend(chosen, directory, lambda reporter: run.resume(directory, steps=steps, reporter=reporter))
+
+
+def _use_one_thread() -> None:
+    """Libraries count their threads when they are loaded, which the verbs do after this."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
+
+
+def _attend(config: Any, directory: Path, work: Any) -> None:
+    """Do the work of a run under a progress bar; a failed run ends with exit status 1."""
+    from ambidex.experiment.one_run.progress import Console
+    from ambidex.experiment.one_run.run import RunFailed
+
+    try:
+        with Console(config.title, config.steps) as reporter:
+            work(reporter)
+    except RunFailed as error:
+        print(f"ambidex: {error}", file=sys.stderr)
+        raise typer.Exit(CHECK_FAILED) from None
+    except KeyboardInterrupt:
+        print(f"stopped; `ambidex resume {directory}` continues", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    print(f"done: {directory}")
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the runs and the page are kept.")] = Path("demo"),
+) -> None:
+    """Two minutes: a rusty triangle robot, PPO against ASL, and what ASL found out about the rust.
+
+    Example: ambidex demo --out demo
+    """
+    from ambidex.experiment.demo import demonstrate
+    from ambidex.experiment.one_run.progress import Console
+    from ambidex.report import write_report
+
+    print("A triangle robot: limb 1 is rusty and needs double the torque, limb 2 triple. Nobody tells ASL.")
+    shown = demonstrate(out, lambda config: Console(config.title, config.steps))
+    print("\nreturn, the mean of three seeds:")
+    print_table(
+        ["training steps", *(f"{steps:,}" for steps in next(iter(shown.returns.values())))],
+        [
+            [METHODS.get(method).label, *(f"{value:.1f}" for value in values.values())]
+            for method, values in shown.returns.items()
+        ],
+    )
+    print("\ntorque ratios that ASL learned:")
+    print_table(
+        ["", "mean", "of each seed", "true"],
+        [
+            [
+                ratio.limbs,
+                f"{ratio.mean:.2f}",
+                " ".join(f"{m:.2f}" for m in ratio.learned),
+                f"{ratio.true:.2f}",
+            ]
+            for ratio in shown.ratios
+        ],
+    )
+    page = write_report(shown.directories, out / "report.html")["page"]
+    print(f"the report: {page}")

@@ -1,0 +1,134 @@
+"""The methods that a run may choose by name: what they are called, how they are drawn, what they train with.
+
+Another one takes its place with ``METHODS.register(Method(...))``: configurations, the command line and the
+report know it from then on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ambidex.common.registry import Registry
+from ambidex.experiment.configure.fits import FITS
+
+if TYPE_CHECKING:
+    from ambidex.experiment.configure.config import RunConfig
+    from ambidex.symmetry import SymmetryGroup
+
+Dash = Literal["solid", "dot", "dash"]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn.
+
+    :param name: on the command line, in configurations and in the names of directories
+    :param label: what people call it
+    :param sentence: what it does
+    :param colours: of its lines, on a light and on a dark page, such as ``"#1f5fd6"``
+    :param arguments: keyword arguments of `SymmetricPPO`, from a run's configuration and the robot's
+        symmetries
+    :param needs_symmetries: whether it learns from them, rather than only being measured by them
+    :param fits: whether it fits action maps, so that the settings ``fit`` and ``form`` count
+    :param dash: of its lines
+    """
+
+    name: str
+    label: str
+    sentence: str
+    colours: tuple[str, str]
+    arguments: Callable[[RunConfig, SymmetryGroup], Mapping[str, Any]]
+    needs_symmetries: bool = True
+    fits: bool = False
+    dash: Dash = "solid"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", self.name):
+            raise ValueError(
+                f"method {self.name!r}: a name has small letters, digits and dashes, a letter first"
+            )
+        for colour in self.colours:
+            if not re.fullmatch(r"#[0-9a-f]{6}", colour):
+                raise ValueError(f"method {self.name!r}: the colour {colour!r} is not like '#1f5fd6'")
+
+
+def _no_loss(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
+    return {}
+
+
+def _mirror(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
+    from ambidex.learn import MSL
+
+    h = config.hyperparameters
+    return {"loss": MSL(policy_weight=h.policy_weight, value_weight=h.value_weight)}
+
+
+def _proximal(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
+    from ambidex.learn import PSL
+
+    h = config.hyperparameters
+    return {"loss": PSL(policy_weight=h.policy_weight, value_weight=h.value_weight)}
+
+
+def _adaptive(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
+    from ambidex.learn import ASL
+
+    h = config.hyperparameters
+    dead_zone = {
+        symmetry.name: h.dead_zone_rotations if symmetry.kind == "rotation" else h.dead_zone_reflections
+        for symmetry in group
+    }
+    loss = ASL(
+        policy_weight=h.policy_weight,
+        value_weight=h.value_weight,
+        max_shift=h.max_shift,
+        dead_zone=dead_zone,
+        value_gate=h.value_gate,
+        history=h.history,
+        fit=None if h.form is None else FITS.get(h.fit).make(h.form, h.update_weight),
+    )
+    return {"loss": loss}
+
+
+# The paper's colours: ASL blue, PSL red, MSL green, PPO dotted black.
+BASELINE = Method(
+    name="ppo",
+    label="PPO",
+    sentence="Plain PPO; symmetries are only measured.",
+    colours=("#16181d", "#eceef2"),
+    arguments=_no_loss,
+    needs_symmetries=False,
+    dash="dot",
+)
+DEFAULT = Method(
+    name="asl",
+    label="ASL",
+    sentence="Adaptive Symmetry Learning: steps toward the symmetric action, which is fitted to the robot.",
+    colours=("#1f5fd6", "#74a9ff"),
+    arguments=_adaptive,
+    fits=True,
+)
+METHODS: Registry[Method] = Registry(
+    "method",
+    [
+        BASELINE,
+        Method(
+            name="msl",
+            label="MSL",
+            sentence="Mirror Symmetry Loss: the squared difference of the symmetric actions.",
+            colours=("#1a7f37", "#5bd47b"),
+            arguments=_mirror,
+        ),
+        Method(
+            name="psl",
+            label="PSL",
+            sentence="Proximal Symmetry Loss: toward the symmetric action within PPO's trust region.",
+            colours=("#cf222e", "#ff8078"),
+            arguments=_proximal,
+        ),
+        DEFAULT,
+    ],
+)
