@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import ambidex.envs  # noqa: F401
 from ambidex.symmetry import load
 from ambidex.verification.policy_symmetry import policy_symmetry
 

@@ -11,7 +11,6 @@ from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 from stable_baselines3.common.monitor import Monitor
 
-import ambidex.envs  # noqa: F401  (registers)
 from ambidex.envs.ant.body import Pose, Reading
 from ambidex.envs.ant.task import AntEnv
 from ambidex.envs.perturbations import ActionMultipliers, FootMasses, SuddenChange, Tilt, Wear

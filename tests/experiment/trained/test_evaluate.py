@@ -48,8 +48,6 @@ def test_a_row_for_each_goal_and_one_for_all():
 def test_every_goal_of_the_ant_gets_the_same_number_of_episodes():
     import gymnasium as gym
 
-    import ambidex.envs  # noqa: F401
-
     env = gym.make("ambidex/Ant-v0", scenario="A1.2", evaluation=True)
     env.reset(seed=3)
     episodes = run_episodes(lambda observation: np.zeros(8, np.float32), env, 16)
