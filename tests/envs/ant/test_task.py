@@ -328,6 +328,7 @@ def test_a_scenario_of_another_robot_is_refused():
         AntEnv(RecordingBody(), scenario="triangle")
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("check", [check_env, sb3_check_env])
 @pytest.mark.parametrize("scenario", ["A1.1", "A2.2", "A4.1", "A6.4"])
 def test_checkers_find_nothing_to_warn_about(check, scenario):
@@ -336,6 +337,7 @@ def test_checkers_find_nothing_to_warn_about(check, scenario):
     env.close()
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("check", [check_env, sb3_check_env])
 def test_checkers_only_warn_about_the_wide_action_range_of_a3(check):
     env = gymnasium.make("ambidex/Ant-v0", scenario="A3.1").unwrapped
@@ -345,6 +347,7 @@ def test_checkers_only_warn_about_the_wide_action_range_of_a3(check):
     env.close()
 
 
+@pytest.mark.pybullet
 def test_monitor_logs_the_goal_and_the_terms():
     keys = ("goal", "ending", "reward_progress")
     env = Monitor(gymnasium.make("ambidex/Ant-v0", scenario="A4.2"), info_keywords=keys)

@@ -45,6 +45,7 @@ def test_a_row_for_each_goal_and_one_for_all():
     assert (rows[1]["lowest_return"], rows[1]["highest_return"], rows[1]["mean_length"]) == (10.0, 20.0, 6.0)
 
 
+@pytest.mark.pybullet
 def test_every_goal_of_the_ant_gets_the_same_number_of_episodes():
     import gymnasium as gym
 
