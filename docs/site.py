@@ -1,4 +1,4 @@
-"""What the site needs beyond the pages as they are: files from outside docs/, and formulas without a script."""
+"""What the site needs beyond the pages as they are: files from outside docs/, formulas without scripts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ def box(x: float, y: float, title: str, place: str, lines: tuple[str, ...], fill
     return (
         f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="8" fill="{fill}" stroke="{LINE}"/>'
         + "".join(
-            f'<text x="{middle}" y="{y + down}" font-size="{size}" font-weight="{weight}" fill="{colour}">{text}</text>'
+            f'<text x="{middle}" y="{y + down}" font-size="{size}" font-weight="{weight}" '
+            f'fill="{colour}">{text}</text>'
             for text, down, size, weight, colour in texts
         )
     )
@@ -58,20 +59,19 @@ def drawing() -> str:
     bottom = below + HEIGHT
     learn = TOP + 2 * (WIDTH + GAP) + WIDTH / 2
     parts = row(STEPS, TOP, TOP, "#e3eef5")
-    frame = (left - 16, below - 26, right - left + 32, HEIGHT + 84)
+    edge, top, breadth, depth = left - 16, below - 26, right - left + 32, HEIGHT + 84
     parts.append(
-        '<rect x="{}" y="{}" width="{}" height="{}" rx="12" fill="none" stroke="{}" stroke-dasharray="5 4"/>'.format(
-            *frame, LINE
-        )
+        f'<rect x="{edge}" y="{top}" width="{breadth}" height="{depth}" rx="12" fill="none" '
+        f'stroke="{LINE}" stroke-dasharray="5 4"/>'
     )
-    parts.append(path(f"M{learn} {TOP + HEIGHT} V{frame[1] - 4}"))
+    parts.append(path(f"M{learn} {TOP + HEIGHT} V{top - 4}"))
     parts += row(INSIDE, left, below, "#f6efdf")
     parts.append(path(f"M{right - WIDTH / 2} {bottom} V{bottom + 24} H{left + WIDTH / 2} V{bottom + 4}"))
     parts.append(
         f'<text x="{total / 2}" y="{bottom + 44}" font-size="12" fill="{INK}">every iteration: '
         "the maps follow the robot, and the policy follows the maps</text>"
     )
-    height = frame[1] + frame[3] + TOP
+    height = top + depth + TOP
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {height}" '
         'font-family="Helvetica, Arial, sans-serif" text-anchor="middle">'
