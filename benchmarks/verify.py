@@ -15,7 +15,6 @@ from itertools import combinations
 import gymnasium
 import numpy as np
 
-import ambidex.envs  # noqa: F401
 from ambidex.symmetry import IndexMap, Symmetry, load
 from ambidex.verification import verify
 from ambidex.verification.bench import IDENTITY, Bench, Branches

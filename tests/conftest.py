@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("ambidex", deadline=None, derandomize=True)
 settings.load_profile("ambidex")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    needs = item.get_closest_marker("pybullet") or "ambidex/Ant-v0" in parameters
+    if needs and find_spec("pybullet") is None:
+        pytest.skip("needs PyBullet, which has wheels for Python 3.11 only")

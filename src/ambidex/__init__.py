@@ -1,9 +1,15 @@
-"""Symmetry learning for imperfect robots: the public names, loaded when they are first used."""
+"""Symmetry learning for imperfect robots: the public names, loaded when they are first used.
+
+Importing this also registers the environments, and keeps the names of modules that have moved.
+"""
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from ambidex import envs as envs
+from ambidex import moved
 
 __version__ = "0.1.0"
 
@@ -55,6 +61,8 @@ if TYPE_CHECKING:
     from ambidex.symmetry import load as load
     from ambidex.symmetry import save as save
     from ambidex.verification import verify as verify
+
+moved.install()
 
 
 def __getattr__(name: str) -> Any:

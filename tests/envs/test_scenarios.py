@@ -11,6 +11,7 @@ import ambidex.symmetry
 from ambidex.envs import scenarios
 from ambidex.envs.perturbations import ActionMultipliers, FootMasses, Tilt
 from ambidex.envs.scenarios import Scenario
+from tests.subprocesses import said_by_python
 
 ALL, ODD, EVEN, HALF = tuple(range(8)), (1, 3, 5, 7), (0, 2, 4, 6), (0, 1, 2, 3)
 A2 = [0.65, 0.75, 0.85, 0.95, 1.05, 1.15, 1.25, 1.35]
@@ -126,6 +127,7 @@ def test_a_reversed_motor_gets_the_torque_of_its_multiplier_and_has_the_true_map
         assert not biases.any()
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("name", REVERSED_MAPS)
 def test_on_pybullet_a_reversed_motor_gets_the_same(name, monkeypatch):
     import pybullet
@@ -232,3 +234,19 @@ def test_listing_imports_no_simulator_and_no_torch():
     script = "import sys, ambidex.envs.scenarios as s; s.names(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert not {"pybullet", "mujoco", "torch", "matplotlib"} & set(done.stdout.split())
+
+
+def test_without_pybullet_one_sentence_says_what_serves_instead():
+    script = (
+        "import sys; sys.modules['pybullet'] = None\n"
+        "from ambidex.envs.making import make\n"
+        "from ambidex.envs import scenarios\n"
+        "try:\n    make(scenarios.get('A1.1').env, scenario='A1.1')\n"
+        "except ValueError as error:\n    print(error)\n"
+        "make('ambidex/AntMujoco-v0', scenario='A1.1').reset()\n"
+    )
+    said = said_by_python(script)
+    assert said == (
+        "environment 'ambidex/Ant-v0': this ant needs PyBullet, which has wheels for Python 3.11 only "
+        "(pip install 'ambidex[pybullet]'); --env ambidex/AntMujoco-v0 serves instead"
+    )

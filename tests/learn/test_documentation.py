@@ -1,4 +1,4 @@
-"""The examples of the page Learn, run as they are printed."""
+"""The examples of the pages Learn and Fits, run as they are printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ambidex import ASL, CalibratedFit
+
 PAGE = Path(__file__).parents[2] / "docs" / "learn.md"
+FITS = PAGE.with_name("fits.md")
 
 
 def test_the_examples_run() -> None:
@@ -24,6 +27,23 @@ def test_the_examples_run() -> None:
     exec(blocks[1], names)
     assert set(names["loss"]) <= set(names["ant"].names)
     exec(blocks[2], names)
+
+
+def test_the_default_fit_is_the_one_that_is_explained() -> None:
+    assert ASL().fit == CalibratedFit()
+    assert "`ASL()` takes `CalibratedFit()`" in PAGE.read_text()
+
+
+def test_the_examples_of_the_fits_run() -> None:
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"```python\n(.*?)```", FITS.read_text(), flags=re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, names)
+    form, x = names["MY_BAND"], np.array([-0.5, 0.0, 0.5])
+    np.testing.assert_allclose(names["band"](x, (2.0, 0.1)), [-1.1, 0.0, 1.1])
+    np.testing.assert_allclose(names["band_inverse"](names["band"](x, (2.0, 0.1)), (2.0, 0.1)), x)
+    np.testing.assert_allclose(names["band"](x, form.start), x)
 
 
 def test_the_published_weights() -> None:

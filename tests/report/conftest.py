@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ambidex import Symmetry, SymmetryGroup, save
@@ -152,6 +153,27 @@ def study(tmp_path: Path) -> Path:
                 metrics=fitted_metrics((1.0, 1.9 + seed / 10, 3.0), steps) if method == "asl" else {},
                 truth=True,
             )
+    return directory
+
+
+@pytest.fixture
+def scattered(tmp_path: Path) -> Path:
+    """Two scenarios, two methods that overlap, eight seeds each: the bootstrap has something to draw."""
+    directory = tmp_path / "scattered"
+    generator = np.random.default_rng(0)
+    for scenario in ("triangle-rust", "triangle-weight"):
+        for method in ("ppo", "asl"):
+            for seed in range(8):
+                returns = {step: [generator.normal(100, 30)] for step in range(100, 601, 100)}
+                distance = {step: generator.normal(10, 3) for step in returns}
+                write(
+                    directory / scenario / method / f"seed-{seed}",
+                    scenario=scenario,
+                    method=method,
+                    seed=seed,
+                    returns=returns,
+                    metrics={("value_distance", "a", ""): distance},
+                )
     return directory
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from ambidex.experiment.configure.methods import METHODS
@@ -66,6 +67,18 @@ def test_lines_and_references(study: Path) -> None:
     assert truths == pytest.approx([2, 3, 1.5])
     assert [line.label for line in found["return"].lines] == ["PPO", "ASL"]
     assert all(line.band is not None for line in found["return"].lines)
+
+
+def test_the_bands_depend_on_the_seed_and_the_means_do_not(scattered: Path) -> None:
+    scenario = summarise(load_runs([scattered])).scenarios[0]
+    pairs = list(zip(charts(scenario, seed=0), charts(scenario, seed=1), strict=True))
+    assert [one.key for one, _ in pairs] == ["return", "value-distance"]
+    for one, other in pairs:
+        for line, twin in zip(one.lines, other.lines, strict=True):
+            assert line.band is not None and twin.band is not None
+            assert np.array_equal(line.y, twin.y)
+            assert not np.array_equal(line.band[0], twin.band[0])
+            assert not np.array_equal(line.band[1], twin.band[1])
 
 
 def test_one_seed_and_one_evaluation_can_be_drawn(tmp_path: Path, write_run: WriteRun) -> None:

@@ -184,10 +184,25 @@ def test_the_papers_figures_stand_under_ours(tmp_path: Path, write_run: WriteRun
     assert "ASL 1 2,000 0.0 61k 61k – – – paper 12 2,180 33.5 3.69M 2.65M 0.95 1.08 0.10" in text
 
 
-def test_the_same_runs_and_seed_give_the_same_page(study: Path, tmp_path: Path) -> None:
-    first = write_page([study], tmp_path / "one.html").read_bytes()
-    assert first == write_page([study], tmp_path / "two.html").read_bytes()
-    assert first != write_page([study], tmp_path / "three.html", seed=1).read_bytes()
+def test_the_same_runs_and_seed_give_the_same_page(scattered: Path, tmp_path: Path) -> None:
+    first = write_page([scattered], tmp_path / "one.html").read_bytes()
+    assert first == write_page([scattered], tmp_path / "two.html").read_bytes()
+
+
+def test_another_seed_of_the_bootstrap_gives_other_intervals(scattered: Path, tmp_path: Path) -> None:
+    """Beyond the seed itself, which the page prints: bands of the figures and intervals in the tables."""
+    one, other = (
+        Page(write_page([scattered], tmp_path / f"{seed}.html", seed=seed).read_text()) for seed in (0, 1)
+    )
+    assert one.plots == other.plots != []
+    for plot in one.plots:
+        traces = [json.loads(page.scripts[plot])["data"] for page in (one, other)]
+        means = [[trace["y"] for trace in found if trace["showlegend"]] for found in traces]
+        assert means[0] == means[1]
+        assert traces[0] != traces[1]
+    intervals = [re.findall(r"\[[\d.]+, [\d.]+\]", page.text) for page in (one, other)]
+    assert len(intervals[0]) == len(intervals[1]) > 0
+    assert intervals[0] != intervals[1]
 
 
 def own_chart(section: str, method: str = "") -> Callable[[ScenarioSummary, int], list[Chart]]:

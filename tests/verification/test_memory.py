@@ -109,6 +109,32 @@ def test_where_the_same_step_does_not_repeat_itself_actions_are_untested_and_pla
     assert verdicts(verified(Cart(lag=0.5), (1, -1, -1, -1, 1)))["observation 0"] == "broken"
 
 
+class Shaken(Cart):
+    """A cart whose speed gets a little at random in every step.
+
+    :param noise: how much, beside pushes of up to 1
+    """
+
+    def __init__(self, noise: float) -> None:
+        super().__init__()
+        self.noise = noise
+        self.random = np.random.default_rng(0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        super().step(action)
+        self.state[1] += self.noise * self.random.normal()
+        return self.observe(), 0.0, False, False, {}
+
+
+def test_noise_below_the_threshold_is_not_taken_for_an_imperfect_robot() -> None:
+    """It lies in between: a step repeats itself to within the threshold, but not its image."""
+    found = verified(Shaken(0.12))
+    assert (verdicts(found)["observation 1"], verdicts(found)["action 0"]) == ("holds", "untested")
+    assert found.verdict == "holds"
+    assert any("before a step only" in limit and "observation 1" in limit for limit in found.limits)
+    assert verdicts(verified(Shaken(0.03)))["action 0"] == "holds"
+
+
 class Bumper(Cart):
     """Instead of the clock it observes a bump of the last step, which it forgets when a state is set.
 

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import ambidex.envs  # noqa: F401
 from ambidex.symmetry import load
 from ambidex.verification.policy_symmetry import policy_symmetry
 
@@ -63,6 +62,7 @@ def test_an_equivariance_residual_is_the_mean_over_the_spread() -> None:
     np.testing.assert_allclose(result.equivariance, expected, rtol=1e-4)
 
 
+@pytest.mark.pybullet
 def test_the_ants_physics_is_left_as_it_is() -> None:
     env = gymnasium.make("ambidex/Ant-v0", evaluation=True)
     measured = policy_symmetry(lambda observation: np.zeros(8, np.float32), env, episodes=1)

@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import ambidex.envs  # noqa: F401
 from ambidex.symmetry import ChoiceMap, IndexMap, load
 from ambidex.verification.bench import IDENTITY, Bench
 from ambidex.verification.repairs import better_readings, better_table, single_changes

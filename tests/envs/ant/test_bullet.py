@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 from ambidex.envs.ant.body import Pose
+
+pytest.importorskip("pybullet", reason="needs PyBullet, which has wheels for Python 3.11 only")
+
 from ambidex.envs.ant.bullet import AntBulletEnv, BulletAnt
 
 

@@ -7,6 +7,9 @@ import math
 
 import numpy as np
 import pytest
+
+pytest.importorskip("pybullet", reason="needs PyBullet, which has wheels for Python 3.11 only")
+
 from pybullet_envs_gymnasium.gym_locomotion_envs import AntBulletEnv as StockEnv
 from pybullet_envs_gymnasium.robot_locomotors import Ant as StockRobot
 

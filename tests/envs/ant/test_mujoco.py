@@ -10,14 +10,12 @@ import sys
 import gymnasium
 import mujoco
 import numpy as np
-import pybullet
 import pytest
 from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as check_env_sb3
 
 from ambidex.envs import scenarios
 from ambidex.envs.ant.body import Pose
-from ambidex.envs.ant.bullet import BulletAnt
 from ambidex.envs.ant.mujoco import AntMujocoEnv, MujocoAnt, euler_angles
 from ambidex.envs.perturbations import Tilt
 from ambidex.symmetry import load
@@ -54,7 +52,10 @@ def random_pose(random: np.random.Generator) -> Pose:
     )
 
 
+@pytest.mark.pybullet
 def test_it_has_pybullets_geometry_masses_and_limits() -> None:
+    from ambidex.envs.ant.bullet import BulletAnt
+
     ant, bullet = MujocoAnt(), BulletAnt()
     random = np.random.default_rng(0)
     for _ in range(20):
@@ -79,7 +80,10 @@ def test_a_placed_pose_is_read_back() -> None:
         np.testing.assert_allclose(ours, given, atol=1e-12)
 
 
+@pytest.mark.pybullet
 def test_euler_angles_are_pybullets() -> None:
+    import pybullet
+
     random = np.random.default_rng(0)
     for _ in range(100):
         w, x, y, z = random.normal(size=4)
@@ -289,6 +293,7 @@ def test_without_pybullet_it_walks_but_is_not_drawn(monkeypatch: pytest.MonkeyPa
         AntMujocoEnv(render_mode="rgb_array")
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("scenario", ["A1.1", "A4.1"])
 def test_the_checkers_have_nothing_to_say(scenario: str) -> None:
     env = gymnasium.make("ambidex/AntMujoco-v0", scenario=scenario, render_mode="rgb_array")

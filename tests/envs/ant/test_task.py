@@ -11,7 +11,6 @@ from gymnasium.utils.env_checker import check_env
 from stable_baselines3.common.env_checker import check_env as sb3_check_env
 from stable_baselines3.common.monitor import Monitor
 
-import ambidex.envs  # noqa: F401  (registers)
 from ambidex.envs.ant.body import Pose, Reading
 from ambidex.envs.ant.task import AntEnv
 from ambidex.envs.perturbations import ActionMultipliers, FootMasses, SuddenChange, Tilt, Wear
@@ -329,6 +328,7 @@ def test_a_scenario_of_another_robot_is_refused():
         AntEnv(RecordingBody(), scenario="triangle")
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("check", [check_env, sb3_check_env])
 @pytest.mark.parametrize("scenario", ["A1.1", "A2.2", "A4.1", "A6.4"])
 def test_checkers_find_nothing_to_warn_about(check, scenario):
@@ -337,6 +337,7 @@ def test_checkers_find_nothing_to_warn_about(check, scenario):
     env.close()
 
 
+@pytest.mark.pybullet
 @pytest.mark.parametrize("check", [check_env, sb3_check_env])
 def test_checkers_only_warn_about_the_wide_action_range_of_a3(check):
     env = gymnasium.make("ambidex/Ant-v0", scenario="A3.1").unwrapped
@@ -346,6 +347,7 @@ def test_checkers_only_warn_about_the_wide_action_range_of_a3(check):
     env.close()
 
 
+@pytest.mark.pybullet
 def test_monitor_logs_the_goal_and_the_terms():
     keys = ("goal", "ending", "reward_progress")
     env = Monitor(gymnasium.make("ambidex/Ant-v0", scenario="A4.2"), info_keywords=keys)

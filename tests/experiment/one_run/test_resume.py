@@ -111,7 +111,9 @@ def test_killed_ten_times_and_equal_to_the_bit(tmp_path):
     _assert_equal(tmp_path / "whole", killed)
 
 
-@pytest.mark.parametrize("name", ["sampled", "plain", "ant", "pendulum"])
+@pytest.mark.parametrize(
+    "name", ["sampled", "plain", pytest.param("ant", marks=pytest.mark.pybullet), "pendulum"]
+)
 def test_resumed_in_another_process_and_equal_to_the_bit(tmp_path, name):
     config = CONFIGS[name]
     run.train(config, tmp_path / "whole")
@@ -164,7 +166,7 @@ def test_another_seed_gives_another_result(tmp_path):
     [
         ("triangle", 2),  # before its first evaluation, so that the short run is evaluated at its end
         ("plain", 5),
-        ("ant", 3),
+        pytest.param("ant", 3, marks=pytest.mark.pybullet),
     ],
 )
 def test_a_finished_run_that_is_extended_equals_one_that_was_long_from_the_start(tmp_path, name, iterations):

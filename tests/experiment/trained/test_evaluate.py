@@ -45,10 +45,9 @@ def test_a_row_for_each_goal_and_one_for_all():
     assert (rows[1]["lowest_return"], rows[1]["highest_return"], rows[1]["mean_length"]) == (10.0, 20.0, 6.0)
 
 
+@pytest.mark.pybullet
 def test_every_goal_of_the_ant_gets_the_same_number_of_episodes():
     import gymnasium as gym
-
-    import ambidex.envs  # noqa: F401
 
     env = gym.make("ambidex/Ant-v0", scenario="A1.2", evaluation=True)
     env.reset(seed=3)

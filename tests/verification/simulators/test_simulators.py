@@ -8,7 +8,6 @@ import gymnasium
 import numpy as np
 import pytest
 
-import ambidex.envs  # noqa: F401
 from ambidex.symmetry import Symmetry, SymmetryGroup
 from ambidex.symmetry.isometry import named
 from ambidex.verification import verify

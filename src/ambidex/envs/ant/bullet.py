@@ -9,8 +9,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pybullet
-import pybullet_data
+
+try:
+    import pybullet
+    import pybullet_data
+except ImportError:
+    raise ImportError(
+        "this ant needs PyBullet, which has wheels for Python 3.11 only (pip install 'ambidex[pybullet]'); "
+        "--env ambidex/AntMujoco-v0 serves instead"
+    ) from None
 
 from ambidex.envs.ant.body import GRAVITY, START_HEIGHT, STEP_SECONDS, SUBSTEPS, Pose, Reading, State, Vector
 from ambidex.envs.ant.task import AntEnv

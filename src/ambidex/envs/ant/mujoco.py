@@ -13,9 +13,13 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-import mujoco
 import numpy as np
 import numpy.typing as npt
+
+try:
+    import mujoco
+except ImportError:
+    raise ImportError("this ant needs MuJoCo: pip install 'ambidex[mujoco]'") from None
 
 from ambidex.envs.ant.body import (
     GRAVITY,
