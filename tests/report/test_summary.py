@@ -56,7 +56,7 @@ def test_final_scores_and_improvement(study: Path) -> None:
 
 
 def test_every_interval_depends_on_the_seed_and_on_nothing_else(scattered: Path) -> None:
-    def intervals(seed: int) -> dict[str, Interval | None]:
+    def intervals(seed: int) -> dict[str, Estimate | None]:
         summary = summarise(load_runs([scattered]), seed=seed)
         asl = summary.scenarios[0].get("asl")
         assert asl is not None

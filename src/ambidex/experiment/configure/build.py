@@ -61,14 +61,12 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
     from ambidex.learn import SymmetricPPO
 
     h = config.hyperparameters
-    arguments: dict[str, Any] = {"policy": policy_name(env.observation_space)}
-    if group is not None:
-        arguments |= METHODS.get(config.method).arguments(config, group)
     return SymmetricPPO(
-        **arguments,
         env=env,
+        **method_arguments(config, env.observation_space, group),
         symmetries=group,
         symmetry_samples=h.symmetry_samples,
+        desired_kl=h.desired_kl,
         fast=h.fast,
         learning_rate=h.learning_rate,
         n_steps=h.n_steps,
@@ -80,7 +78,6 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
         ent_coef=h.ent_coef,
         vf_coef=h.vf_coef,
         max_grad_norm=h.max_grad_norm,
-        policy_kwargs=policy_arguments(h),
         seed=config.seed,
         device="cpu",
     )
@@ -88,6 +85,15 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
 
 def policy_name(observation_space: gym.Space[Any]) -> str:
     return "MultiInputPolicy" if isinstance(observation_space, gym.spaces.Dict) else "MlpPolicy"
+
+
+def method_arguments(
+    config: RunConfig, observation_space: gym.Space[Any], group: SymmetryGroup | None
+) -> dict[str, Any]:
+    """What a run's method decides: its policy and what that takes, its loss and the like."""
+    own = {} if group is None else dict(METHODS.get(config.method).arguments(config, group))
+    policy_kwargs = policy_arguments(config.hyperparameters) | own.pop("policy_kwargs", {})
+    return {"policy": policy_name(observation_space), "policy_kwargs": policy_kwargs} | own
 
 
 def policy_arguments(hyperparameters: Hyperparameters) -> dict[str, Any]:
@@ -100,13 +106,15 @@ def policy_arguments(hyperparameters: Hyperparameters) -> dict[str, Any]:
     }
 
 
-def build_policy(config: RunConfig, env: gym.Env) -> ActorCriticPolicy:
+def build_policy(config: RunConfig, env: gym.Env, group: SymmetryGroup | None) -> ActorCriticPolicy:
     """The bare policy of a run, untrained, for playing and exporting."""
-    from stable_baselines3 import PPO
+    from ambidex.learn import SymmetricPPO
 
-    kind = PPO.policy_aliases[policy_name(env.observation_space)]
-    arguments = policy_arguments(config.hyperparameters)
-    policy = kind(env.observation_space, env.action_space, lr_schedule=lambda _: 0.0, **arguments)
+    method = method_arguments(config, env.observation_space, group)
+    kind = SymmetricPPO.policy_aliases[method["policy"]]
+    policy = kind(
+        env.observation_space, env.action_space, lr_schedule=lambda _: 0.0, **method["policy_kwargs"]
+    )
     policy.set_training_mode(False)
     return policy  # type: ignore[return-value]
 

@@ -56,6 +56,13 @@ class Hyperparameters(_Strict):
     update_weight: float | None = Field(
         default=None, gt=0, le=1, description="w_U of a sure update of the fit (ASL); null: the fit's own"
     )
+    relax: Literal["biases", "weights"] | None = Field(
+        default=None, description="what may lead away from the symmetry (equivariant); null: nothing"
+    )
+    relax_penalty: float = Field(default=0.0, ge=0, description="of the squares of what is relaxed")
+    desired_kl: float | None = Field(
+        default=None, gt=0, description="the learning rate follows the KL divergence; null: it is constant"
+    )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
     fast: bool | None = Field(default=None, description="the hand-written update; null: where it applies")
 

@@ -93,6 +93,14 @@ def _adaptive(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
     return {"loss": loss}
 
 
+def _equivariant(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
+    h = config.hyperparameters
+    return {
+        "policy": "EquivariantMlpPolicy",
+        "policy_kwargs": {"symmetries": group, "relax": h.relax, "relax_penalty": h.relax_penalty},
+    }
+
+
 # The paper's colours: ASL blue, PSL red, MSL green, PPO dotted black.
 BASELINE = Method(
     name="ppo",
@@ -130,5 +138,12 @@ METHODS: Registry[Method] = Registry(
             arguments=_proximal,
         ),
         DEFAULT,
+        Method(
+            name="equivariant",
+            label="Equivariant",
+            sentence="A network that has the symmetry from the first step.",
+            colours=("#8250df", "#c297ff"),
+            arguments=_equivariant,
+        ),
     ],
 )

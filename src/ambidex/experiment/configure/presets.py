@@ -76,12 +76,11 @@ def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _preset(scenario: str | None, method: str) -> dict[str, Any]:
     """Empty for a robot that no table knows."""
-    if scenario is None:
-        return {}
-    ours = _package_presets().get(scenario)
+    ours = _package_presets().get(scenario or "")
     if ours is not None:
         return {**ours["common"], **ours.get(method, {})}
-    return _from_paper(scenario, method)
+    for_any_robot: dict[str, Any] = _package_presets()["any robot"].get(method, {})
+    return (_from_paper(scenario, method) if scenario is not None else {}) | for_any_robot
 
 
 def _from_paper(scenario: str, method: str) -> dict[str, Any]:

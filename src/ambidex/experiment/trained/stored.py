@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.policies import ActorCriticPolicy
 
+from ambidex import symmetry
 from ambidex.common.files import read_arrays
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig
@@ -45,7 +46,9 @@ def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPo
         raise ValueError(f"{directory} has no {which} policy yet; it is written at the first evaluation")
     torch.set_num_threads(1)
     env = build.evaluation_environment(config, **env_options)
-    policy = build.build_policy(config, env)
+    description = directory / "symmetry.yaml"
+    group = symmetry.load(description) if description.exists() else None
+    policy = build.build_policy(config, env, group)
     arrays = read_arrays(path)
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from ambidex.learn.losses.constants import Constants, Observations
@@ -63,7 +64,7 @@ class SymmetryConstants:
 
     def transformed(self, means: Tensor) -> Tensor:
         """g-hat_j of (B, n), for all transforms: (B, N, n)."""
-        images = (means @ self.action_matrix + self.action_bias).view(len(means), -1, means.shape[1])
+        images = torch.addmm(self.action_bias, means, self.action_matrix).view(len(means), -1, means.shape[1])
         return images if self.bend is None else self.bend(images)
 
 
