@@ -19,6 +19,7 @@ from ambidex.diagnosis.motion import MotionDiagnosis, can_tell, diagnose_motion
 from ambidex.diagnosis.visited import visit
 from ambidex.experiment.configure.methods import BASELINE
 from ambidex.experiment.many_runs.reading import Run, load_runs
+from ambidex.learn.networks.actuated import commanded, commanded_deviation
 from ambidex.symmetry import SymmetryGroup, load
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def diagnose_run(
     finally:
         policy.env.close()
     means, symmetric, distances = _answers_of_actor_critic(policy.policy, group, visited)
-    deviation = policy.policy.log_std.exp().double().numpy(force=True)
+    deviation = commanded_deviation(policy.policy)
     expected = expected_after_clipping(means, deviation, *bounds)
     found = calibrate(group, means, symmetric, bounds=bounds)
     title = f"{run.scenario}, {run.method}, seed {run.seed}, after {run.steps:,} steps"
@@ -242,7 +243,9 @@ def _answers_of_actor_critic(
     def answer(states: Any) -> tuple[FloatArray, FloatArray]:
         tensors = policy.obs_to_tensor(states)[0]
         mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr]
-        return mean.double().numpy(), policy.predict_values(tensors).double().flatten().numpy()
+        return commanded(policy, mean.double().numpy()), policy.predict_values(
+            tensors
+        ).double().flatten().numpy()
 
     means, values = answer(observations)
     symmetric, distances = {}, {}

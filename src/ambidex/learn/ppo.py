@@ -23,10 +23,13 @@ from stable_baselines3.common.vec_env import VecEnv
 from ambidex.actuators.action_map import ActionMap
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses.loss import LossChoice, SymmetryLoss
+from ambidex.learn.networks.actuated import Actuated, actuated
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update import autograd as generic
 from ambidex.learn.update import learning_rate
+from ambidex.learn.update.actuators import ActuatorChoice, refuse_space
+from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.fast import update as fast
 from ambidex.learn.update.fast.rollout import collect_rollouts
 from ambidex.learn.update.iteration import Iteration, Statistics
@@ -48,6 +51,9 @@ class SymmetricPPO(PPO):
     :param symmetries: the transforms of the robot
     :param loss: `MSL`, `PSL` or `ASL` for all transforms, or a mapping from a transform's name to its loss;
         a transform that the mapping does not name, or maps to None, has no loss
+    :param actuators: for every policy and loss: the network speaks canonical commands c, in which the robot is
+        as symmetric as described, and the robot gets ``a = o + s c``. `TransitionFit()` learns s (and o) from
+        what the robot does, a calibration (`calibrate`, `identify`) gives them
     :param symmetry_samples: k images drawn for each state of each minibatch, with the same expected gradient
         as all of them (None)
     :param desired_kl: the learning rate follows the KL divergence of each update, measured on all its batch:
@@ -73,6 +79,7 @@ class SymmetricPPO(PPO):
         *,
         symmetries: SymmetryGroup | None = None,
         loss: LossChoice = None,
+        actuators: ActuatorChoice = None,
         symmetry_samples: int | None = None,
         desired_kl: float | None = None,
         learning_rate_range: tuple[float, float] | None = None,
@@ -85,6 +92,7 @@ class SymmetricPPO(PPO):
             self.policy_kwargs.setdefault("symmetries", symmetries)
         self.symmetries = symmetries
         self.loss = loss
+        self.actuators = actuators
         self.symmetry_samples = symmetry_samples
         self.desired_kl = desired_kl
         self.learning_rate_range = learning_rate_range
@@ -96,7 +104,12 @@ class SymmetricPPO(PPO):
             self._setup_model()
 
     def _setup_model(self) -> None:
+        kind = self.policy_class
+        if self.actuators is not None:
+            refuse_space(self.action_space)
+            self.policy_class = actuated(kind)
         super()._setup_model()
+        self.policy_class = kind
         self._setup_losses()
 
     def _setup_losses(self) -> None:
@@ -106,7 +119,10 @@ class SymmetricPPO(PPO):
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self._transforms_of(losses))
         if self._preparation is None:  # a loaded model brings its own
-            self._preparation = Preparation(self.symmetries, losses, self.symmetry_samples, self.action_space)
+            self._preparation = Preparation(
+                self.symmetries, losses, self.symmetry_samples, self.action_space, self.actuators
+            )
+            apply_actuators(self._preparation.actuators, self.policy)
         if self.fast is True and (reason := fast.supports(self)):
             raise ValueError(f"fast=True: {reason}; use fast=None")
         self._prepared_choice = self._choice
@@ -116,7 +132,7 @@ class SymmetricPPO(PPO):
 
     @property
     def _choice(self) -> tuple[object, ...]:
-        return self.symmetries, self.loss, self.symmetry_samples
+        return self.symmetries, self.loss, self.symmetry_samples, self.actuators
 
     @classmethod
     def load(
@@ -130,7 +146,8 @@ class SymmetricPPO(PPO):
         **kwargs: Any,
     ) -> Self:
         """As Stable-Baselines3's; new symmetries or losses start their fit and history anew."""
-        if (kwargs.keys() | (custom_objects or {}).keys()) & {"symmetries", "loss", "symmetry_samples"}:
+        ours = {"symmetries", "loss", "symmetry_samples", "actuators"}
+        if ours & (kwargs.keys() | (custom_objects or {}).keys()):
             kwargs["_preparation"] = None
         return super().load(path, env, device, custom_objects, print_system_info, force_reset, **kwargs)
 
@@ -152,12 +169,13 @@ class SymmetricPPO(PPO):
 
     @property
     def _takes_own_update(self) -> bool:
-        return self._symmetric or self._takes_fast_path or self.desired_kl is not None
+        follows = self.desired_kl is not None or self.actuators is not None
+        return self._symmetric or self._takes_fast_path or follows
 
     @property
     def _takes_fast_path(self) -> bool:
-        is_equivariant = isinstance(self.policy, EquivariantActorCriticPolicy)
-        wanted = self._symmetric or is_equivariant if self.fast is None else self.fast
+        is_ours = isinstance(self.policy, EquivariantActorCriticPolicy | Actuated)
+        wanted = self._symmetric or is_ours if self.fast is None else self.fast
         return wanted and fast.supports(self) is None
 
     def learn(
@@ -201,6 +219,7 @@ class SymmetricPPO(PPO):
         update = fast.update if self._takes_fast_path else generic.update
         with self._following_kl(iteration):
             statistics = update(self, iteration)
+        apply_actuators(self._preparation.actuators, self.policy)
         self._n_updates += statistics.epochs
         gated = [] if iteration.gates is None else (~iteration.gates.always).nonzero().flatten().tolist()
         self._gate_metrics = [
@@ -246,6 +265,7 @@ class SymmetricPPO(PPO):
         rate = own.pop(FOLLOWED_RATE, None)
         self._followed_rate = None if rate is None else float(rate)
         self._preparation.set_state(own)
+        apply_actuators(self._preparation.actuators, self.policy)
 
     def _record(self, statistics: Statistics, clip_range: float, clip_range_vf: float | None) -> None:
         """The names of Stable-Baselines3, and those of the symmetry."""

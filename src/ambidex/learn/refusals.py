@@ -37,6 +37,13 @@ def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
     if not isinstance(group, SymmetryGroup):
         raise ValueError(f"symmetries is a SymmetryGroup, got {group!r}; read a file with ambidex.load")
     losses = losses_by_transform(group, model.loss)
+    if model.actuators is not None:
+        for name, loss in losses.items():
+            if loss.fits_action_maps:
+                raise ValueError(
+                    f"transform {name!r}: its loss fits action maps to the robot, and so do actuators=, after "
+                    f"which nothing is left to fit; use {type(loss).__name__}(fit=None) or actuators=None"
+                )
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
         _check_observations(model.observation_space, group)

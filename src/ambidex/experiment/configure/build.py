@@ -11,6 +11,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from ambidex.experiment.configure.config import Hyperparameters, RunConfig
+from ambidex.experiment.configure.fits import FITS
 from ambidex.experiment.configure.methods import METHODS
 from ambidex.symmetry import SymmetryGroup
 
@@ -66,6 +67,7 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
         **method_arguments(config, env.observation_space, group),
         symmetries=group,
         symmetry_samples=h.symmetry_samples,
+        actuators=None if h.actuators is None else FITS.get(h.actuators).make("mx", h.update_weight),
         desired_kl=h.desired_kl,
         fast=h.fast,
         learning_rate=h.learning_rate,
@@ -109,9 +111,12 @@ def policy_arguments(hyperparameters: Hyperparameters) -> dict[str, Any]:
 def build_policy(config: RunConfig, env: gym.Env, group: SymmetryGroup | None) -> ActorCriticPolicy:
     """The bare policy of a run, untrained, for playing and exporting."""
     from ambidex.learn import SymmetricPPO
+    from ambidex.learn.networks.actuated import actuated
 
     method = method_arguments(config, env.observation_space, group)
     kind = SymmetricPPO.policy_aliases[method["policy"]]
+    if config.hyperparameters.actuators is not None:
+        kind = actuated(kind)
     policy = kind(
         env.observation_space, env.action_space, lr_schedule=lambda _: 0.0, **method["policy_kwargs"]
     )

@@ -56,6 +56,9 @@ class Hyperparameters(_Strict):
     update_weight: float | None = Field(
         default=None, gt=0, le=1, description="w_U of a sure update of the fit (ASL); null: the fit's own"
     )
+    actuators: str | None = Field(
+        default=None, description="the fit of the actuators behind the policy; null: there are none"
+    )
     relax: Literal["biases", "weights"] | None = Field(
         default=None, description="what may lead away from the symmetry (equivariant); null: nothing"
     )

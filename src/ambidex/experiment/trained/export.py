@@ -32,11 +32,14 @@ class ClippedActor(torch.nn.Module):
         self.extractor = policy.pi_features_extractor
         self.hidden = policy.mlp_extractor.policy_net
         self.means = policy.action_net
+        actions = int(np.prod(space.shape))
+        self.scale = torch.nn.Buffer(getattr(policy, "actuator_scale", torch.ones(actions)))
+        self.offset = torch.nn.Buffer(getattr(policy, "actuator_offset", torch.zeros(actions)))
         self.low = torch.nn.Buffer(torch.as_tensor(space.low))
         self.high = torch.nn.Buffer(torch.as_tensor(space.high))
 
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
-        means = self.means(self.hidden(self.extractor(observation)))
+        means = self.offset + self.scale * self.means(self.hidden(self.extractor(observation)))
         return torch.maximum(torch.minimum(means, self.high), self.low)
 
 

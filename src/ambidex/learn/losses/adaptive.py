@@ -56,6 +56,10 @@ class ASL(SymmetryLoss):
         if self.fit is not None and not isinstance(self.fit, Fit):
             raise ValueError(f"ASL: fit is a CalibratedFit or another fit, or None; got {self.fit!r}")
 
+    @property
+    def fits_action_maps(self) -> bool:
+        return self.fit is not None
+
     def refuse(self, symmetry: Symmetry) -> None:
         if self.fit is not None and not isinstance(symmetry.action_map, IndexMap):
             raise ValueError(

@@ -68,6 +68,11 @@ class SymmetryLoss(ABC):
         """
         return LossState(cls, losses)
 
+    @property
+    def fits_action_maps(self) -> bool:
+        """Whether it adapts the given action maps to the robot."""
+        return False
+
     def refuse(self, symmetry: Symmetry) -> None:  # noqa: B027  (most losses serve every transform)
         """Raise a ValueError where this loss cannot serve this transform."""
 

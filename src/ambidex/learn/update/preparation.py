@@ -19,6 +19,8 @@ from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses import gates
 from ambidex.learn.losses.constants import Batch
 from ambidex.learn.losses.loss import SymmetryLoss, by_kind
+from ambidex.learn.update.actuators import ActuatorChoice, FittedActuators, KnownActuators
+from ambidex.learn.update.actuators import start as start_actuators
 from ambidex.learn.update.forward import snapshot_means
 from ambidex.learn.update.iteration import Iteration
 from ambidex.learn.update.rollout_data import (
@@ -39,6 +41,7 @@ class Preparation:
     :param losses: the loss of each transform that has one
     :param samples: the images drawn for each state, None for all
     :param space: of the actions
+    :param actuators: what stands between the policy's canonical commands and the robot
     """
 
     def __init__(
@@ -47,6 +50,7 @@ class Preparation:
         losses: Mapping[str, SymmetryLoss],
         samples: int | None,
         space: spaces.Space[Any],
+        actuators: ActuatorChoice = None,
     ) -> None:
         self.names = tuple(losses)
         self._losses = dict(losses)
@@ -55,6 +59,7 @@ class Preparation:
         self.states = (
             {kind: kind.start(own, group, space) for kind, own in by_kind(losses).items()} if group else {}
         )
+        self.actuators = start_actuators(actuators, group)
         self._value_distances: list[Metric] = []
 
     def prepare(
@@ -87,7 +92,7 @@ class Preparation:
             outputs_of=partial(snapshot_means, policy),
             transitions_of=lambda means: transitions(buffer, means, policy),
         )
-        for state in self.states.values():
+        for state in (*self.states.values(), *self._actuator_states):
             state.watch(batch)
         matrix, bias = self._affine_maps(data["returns"], actions.shape[-1])
         return Iteration(
@@ -111,6 +116,8 @@ class Preparation:
 
     def action_maps(self) -> dict[str, ActionMap]:
         """The current estimator of each transform: as its loss fits it, or as given."""
+        if self.actuators is not None:
+            return self.actuators.action_maps()
         fitted = self._fitted_maps()
         return {
             transform.name: fitted.get(transform.name) or ActionMap.given(transform)
@@ -121,20 +128,28 @@ class Preparation:
     def metrics(self) -> list[Metric]:
         """Of the last iteration."""
         return self._value_distances + [
-            metric for state in self.states.values() for metric in state.metrics()
+            metric for state in (*self.states.values(), *self._actuator_states) for metric in state.metrics()
         ]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {name: array for state in self.states.values() for name, array in state.state().items()}
+        return {
+            name: array
+            for state in (*self.states.values(), *self._actuator_states)
+            for name, array in state.state().items()
+        }
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        for own in self.states.values():
+        for own in (*self.states.values(), *self._actuator_states):
             own.set_state(state)
         known, given = ({name.partition("/")[0] for name in names} for names in (self.state(), state))
         if unknown := given - known:
             raise ValueError(
                 f"the state holds {sorted(unknown)[0]!r}, but the losses of this model have none"
             )
+
+    @property
+    def _actuator_states(self) -> tuple[KnownActuators | FittedActuators, ...]:
+        return () if self.actuators is None else (self.actuators,)
 
     def _fitted_maps(self) -> dict[str, ActionMap]:
         return {name: found for state in self.states.values() for name, found in state.action_maps().items()}

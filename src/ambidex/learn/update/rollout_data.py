@@ -16,6 +16,7 @@ from torch import Tensor
 from ambidex.actuators.identification import expected_after_clipping
 from ambidex.actuators.transitions import Transitions
 from ambidex.learn.losses.constants import Observations
+from ambidex.learn.networks.actuated import commanded, commanded_deviation
 from ambidex.symmetry import Symmetry
 
 
@@ -62,14 +63,14 @@ def transitions(buffer: RolloutBuffer, means: Tensor, policy: ActorCriticPolicy)
     starts = buffer.swap_and_flatten(buffer.episode_starts).ravel().astype(bool)
     followed = np.flatnonzero((steps[:-1] < buffer.buffer_size - 1) & ~starts[1:])
     observations = flat(buffer, buffer.observations, torch.float64).numpy(force=True)
-    actions = flat(buffer, buffer.actions, torch.float64).numpy(force=True)
+    actions = commanded(policy, flat(buffer, buffer.actions, torch.float64).numpy(force=True))
     return Transitions(
         observations=observations[followed],
         actions=np.clip(actions, space.low, space.high)[followed],
         next_observations=observations[followed + 1],
         means=expected_after_clipping(
-            means.double().numpy(force=True)[followed],
-            policy.log_std.exp().double().numpy(force=True),
+            commanded(policy, means.double().numpy(force=True))[followed],
+            commanded_deviation(policy),
             space.low,
             space.high,
         ),

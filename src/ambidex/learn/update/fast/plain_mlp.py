@@ -17,6 +17,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
 from torch import Tensor, nn
 
+from ambidex.learn.networks.actuated import canonical_kind
 from ambidex.learn.networks.layers import TiedLayer
 from ambidex.learn.networks.log_std import TiedLogStd
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
@@ -73,7 +74,7 @@ def dense(layers: list[Layer]) -> list[Dense]:
 
 def why_not_plain(policy: Any) -> str | None:
     """Why the shortcuts for plain policies do not hold for this one, in words; None if they do."""
-    if type(policy) not in (ActorCriticPolicy, EquivariantActorCriticPolicy):
+    if canonical_kind(policy) not in (ActorCriticPolicy, EquivariantActorCriticPolicy):
         return f"the policy is a {type(policy).__name__}, not Stable-Baselines3's ActorCriticPolicy itself"
     if policy.use_sde:
         return "the policy uses state-dependent exploration"

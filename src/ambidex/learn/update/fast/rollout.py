@@ -23,6 +23,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 from threadpoolctl import threadpool_limits
 
+from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.update.fast.plain_mlp import Activation, Layer, PlainMlp, dense, why_not_plain
 
 Array = npt.NDArray[Any]
@@ -83,12 +84,13 @@ def collect_rollouts(
     log_density_at_mean = (-np.log(std).sum() - len(std) * math.log(2 * math.pi) / 2).astype(std.dtype)
     deviation = np.empty((env.num_envs, len(std)), std.dtype)
     noise = torch.from_numpy(deviation)  # the same memory
-    low, high = model.action_space.low, model.action_space.high  # type: ignore[attr-defined]
+    low = model.action_space.low  # type: ignore[attr-defined]
+    to_robot = _commands(model.policy)
     while n_steps < n_rollout_steps:
         obs: Array = model._last_obs  # type: ignore[assignment]
         noise.normal_()
         actions = (actor(obs) + deviation * std).reshape(-1, *low.shape)
-        clipped_actions = _clipped(actions, low, high)
+        clipped_actions = to_robot(actions)
         state_values = critic(obs)
         log_densities = log_density_at_mean - 0.5 * (deviation * deviation).sum(axis=1)
         obs_tensor, values, log_probs = map(torch.from_numpy, (obs, state_values, log_densities))
@@ -121,6 +123,13 @@ def collect_rollouts(
     return True
 
 
+def _commands(policy: Any) -> Callable[[Array], Array]:
+    """From what the network says to what the environment gets."""
+    if isinstance(policy, Actuated):
+        return policy.unscale_action
+    return partial(_clipped, low=policy.action_space.low, high=policy.action_space.high)
+
+
 def _clipped(actions: Array, low: Array, high: Array) -> Array:
     """As the environment gets them; a box of whole numbers gets what was drawn, rounded by nobody."""
     clipped = np.minimum(np.maximum(actions, low), high)
@@ -146,14 +155,15 @@ def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
         return lambda observations: policy.predict(observations, deterministic=True)[0]
     plain = PlainMlp.of(policy)
     actor = _Network(plain.actor, plain.activation)
-    low, high = policy.action_space.low, policy.action_space.high  # type: ignore[attr-defined]
+    low = policy.action_space.low  # type: ignore[attr-defined]
+    to_robot = _commands(policy)
     size = math.prod(policy.observation_space.shape or ())
 
     @one_blas_thread
     def act(observations: Array) -> Array:
         is_one = observations.size == size and observations.ndim == len(policy.observation_space.shape or ())
         actions = actor(observations.reshape(-1, size)).reshape(-1, *low.shape)
-        clipped = _clipped(actions, low, high)
+        clipped = to_robot(actions)
         return clipped[0] if is_one else clipped
 
     return act
