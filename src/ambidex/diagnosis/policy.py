@@ -243,9 +243,8 @@ def _answers_of_actor_critic(
     def answer(states: Any) -> tuple[FloatArray, FloatArray]:
         tensors = policy.obs_to_tensor(states)[0]
         mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr]
-        return commanded(policy, mean.double().numpy()), policy.predict_values(
-            tensors
-        ).double().flatten().numpy()
+        values = policy.predict_values(tensors).double().flatten().numpy()
+        return commanded(policy, mean.double().numpy()), values
 
     means, values = answer(observations)
     symmetric, distances = {}, {}

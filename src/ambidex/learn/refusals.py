@@ -41,8 +41,8 @@ def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
         for name, loss in losses.items():
             if loss.fits_action_maps:
                 raise ValueError(
-                    f"transform {name!r}: its loss fits action maps to the robot, and so do actuators=, after "
-                    f"which nothing is left to fit; use {type(loss).__name__}(fit=None) or actuators=None"
+                    f"transform {name!r}: its loss fits action maps to the robot, and so do actuators=, "
+                    f"after which nothing is left to fit; use {type(loss).__name__}(fit=None) or actuators=None"
                 )
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
