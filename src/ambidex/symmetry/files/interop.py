@@ -1,17 +1,17 @@
-"""Descriptions for other code, and from it: Cassie-style lists, cusrl, rsl_rl, and the paper's own files."""
+"""Tables for other code, and from it: Cassie-style lists, cusrl, and the paper's own files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import yaml
 
 from ambidex.symmetry.files.descriptions import write_text
 from ambidex.symmetry.group import SymmetryGroup
-from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap
+from ambidex.symmetry.maps import IndexMap, LinearMap
 from ambidex.symmetry.transform import Symmetry
 
 PAPER_FIELDS = ("obs_indices", "obs_multiplier", "act_indices", "act_multiplier")
@@ -56,68 +56,6 @@ def from_cusrl(destination_indices: Sequence[int], flipped_indices: Sequence[int
             raise ValueError(f"flipped_indices: {index} is not from 0 to {len(multipliers) - 1}")
         multipliers[index] = -1
     return IndexMap(destination_indices, multipliers)
-
-
-class Augmentation(Protocol):
-    """What rsl_rl calls: ``(env, obs, actions)``; older versions also pass ``obs_type``."""
-
-    def __call__(
-        self, env: Any = None, obs: Any = None, actions: Any = None, obs_type: str = "policy"
-    ) -> tuple[Any, Any]: ...
-
-
-def rsl_rl_augmentation(group: SymmetryGroup) -> Augmentation:
-    """A ``data_augmentation_func`` for rsl_rl: the batch, followed by its image under each transform in turn.
-
-    Observations may be a tensor, or (from rsl_rl 3 on) a mapping of groups such as a TensorDict; then the
-    description must say each group (``observations: {policy: [...], critic: [...]}``), or there be only one.
-    """
-
-    def augment(
-        env: Any = None, obs: Any = None, actions: Any = None, obs_type: str = "policy"
-    ) -> tuple[Any, Any]:
-        import torch
-
-        with torch.no_grad():
-            if obs is not None:
-                obs = _augmented_observations(group, obs, obs_type)
-            if actions is not None:
-                actions = torch.cat([actions, *(symmetry.action(actions) for symmetry in group)])
-        return obs, actions
-
-    return augment
-
-
-def _augmented_observations(group: SymmetryGroup, obs: Any, obs_type: str) -> Any:
-    import torch
-
-    if isinstance(obs, torch.Tensor):
-        return torch.cat([obs, *(_part(symmetry, obs_type)(obs) for symmetry in group)])
-    keys = list(obs.keys())
-    described = group.observation_size
-    if not isinstance(described, dict) and len(keys) > 1:
-        raise ValueError(
-            f"the observations have the groups {', '.join(keys)}, but the description has one vector; "
-            "describe each group, as observations: {policy: [...], critic: [...]}"
-        )
-    columns = {
-        key: torch.cat([obs[key], *(_part(symmetry, key)(obs[key]) for symmetry in group)]) for key in keys
-    }
-    if isinstance(obs, dict):
-        return columns
-    augmented = torch.cat([obs] * (len(group) + 1))
-    for key, column in columns.items():
-        augmented[key] = column
-    return augmented
-
-
-def _part(symmetry: Symmetry, key: str) -> LinearMap:
-    whole = symmetry.observation_map
-    if not isinstance(whole, DictMap):
-        return whole
-    if key not in whole.maps:
-        raise ValueError(f"the description says nothing of the observations {key!r}; it has {list(whole)}")
-    return whole[key]
 
 
 def read_paper_file(path: str | Path, names: Sequence[str] | None = None) -> SymmetryGroup:
