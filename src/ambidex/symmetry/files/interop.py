@@ -65,7 +65,7 @@ def read_paper_file(path: str | Path, names: Sequence[str] | None = None) -> Sym
 
     :param names: a name for each transform, in order; ``t1``, ``t2``, ... where none are given
     """
-    entries = list(_paper_entries(yaml.safe_load(Path(path).read_text(encoding="utf-8"))))
+    entries = list(paper_entries(yaml.safe_load(Path(path).read_text(encoding="utf-8"))))
     if not entries:
         raise ValueError(f"{path}: no entry has all of {', '.join(PAPER_FIELDS)}")
     names = names if names is not None else [f"t{number + 1}" for number in range(len(entries))]
@@ -103,7 +103,8 @@ def write_paper_file(group: SymmetryGroup, path: str | Path) -> None:
     write_text(Path(path), "\n".join(lines) + "\n")
 
 
-def _paper_entries(content: Any) -> Iterator[Mapping[str, Any]]:
+def paper_entries(content: Any) -> Iterator[Mapping[str, Any]]:
+    """The transforms in the content of a file of the paper's authors, however deep they stand."""
     if isinstance(content, Mapping):
         if all(field in content for field in PAPER_FIELDS):
             yield content
@@ -111,7 +112,7 @@ def _paper_entries(content: Any) -> Iterator[Mapping[str, Any]]:
         content = list(content.values())
     if isinstance(content, list):
         for item in content:
-            yield from _paper_entries(item)
+            yield from paper_entries(item)
 
 
 def _signed_permutation(part: LinearMap, what: str) -> IndexMap:

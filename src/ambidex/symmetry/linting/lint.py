@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ambidex.symmetry.files.descriptions import parse
+from ambidex.symmetry.files.foreign import parse_any
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.linting import repair
+from ambidex.symmetry.linting.against import hold_against
 from ambidex.symmetry.linting.algebra import (
     BODY,
     Parts,
@@ -51,13 +52,26 @@ def lint(group: SymmetryGroup, env: gymnasium.Env[Any, Any] | None = None) -> li
     return found
 
 
-def lint_file(description: str | Path, env: gymnasium.Env[Any, Any] | None = None) -> list[Finding]:
+def lint_file(
+    description: str | Path,
+    env: gymnasium.Env[Any, Any] | None = None,
+    *,
+    robot: SymmetryGroup | None = None,
+    trust: bool = False,
+) -> list[Finding]:
     """`lint` for a file or a catalog name; tables that make no transform at all are findings too.
 
     What is wrong with generators is found in them, before it is in all their products.
+
+    :param description: also a mirror as other code writes it: a file of Cassie-style lists, of cusrl's tables
+        or of the paper's authors, or ``module:function``
+    :param robot: hold the description against this group, which is trusted
+    :param trust: whether to run ``module:function``
     """
-    parsed = parse(description)
+    parsed = parse_any(description, robot, trust=trust)
     found = parsed.findings()
+    if robot is not None and not found:
+        found = hold_against(parsed, robot)
     if parsed.generate and not found:
         found = lint(parsed.given())
     return found or lint(parsed.group(), env)
