@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ambidex.symmetry.files.foreign import parse_any
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
+from ambidex.symmetry.layout.layout import Layout
+from ambidex.symmetry.layout.quantities import Unknown
 from ambidex.symmetry.linting import repair
 from ambidex.symmetry.linting.against import hold_against
 from ambidex.symmetry.linting.algebra import (
@@ -69,12 +71,27 @@ def lint_file(
     :param trust: whether to run ``module:function``
     """
     parsed = parse_any(description, robot, trust=trust)
-    found = parsed.findings()
+    found = parsed.findings() or list(_unknown_fields(parsed.layout))
     if robot is not None and not found:
         found = hold_against(parsed, robot)
     if parsed.generate and not found:
         found = lint(parsed.given())
     return found or lint(parsed.group(), env)
+
+
+def _unknown_fields(layout: Layout | None) -> Iterator[Finding]:
+    for side, blocks in ({} if layout is None else layout.blocks_by_side).items():
+        element = 0
+        for block in blocks:
+            if isinstance(block.quantity, Unknown):
+                yield Finding(
+                    "not-said",
+                    f"nobody has said what the {block.size} elements of {block.name!r} are.",
+                    side=side,
+                    element=element,
+                    fix=f"replace unknown: {block.size} by what they are",
+                )
+            element += block.size
 
 
 def _redundant_elements(parts: Parts) -> Iterator[Finding]:
