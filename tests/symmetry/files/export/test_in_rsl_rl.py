@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
@@ -143,3 +145,15 @@ def test_a_pickled_configuration_resumes_a_run(function, tmp_path):
     assert torch.equal(parameters(resumed), parameters(runner))
     resumed.learn(1)
     assert not torch.equal(parameters(resumed), parameters(runner))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_configuration_of_the_documentation(function):
+    page = (Path(__file__).parents[4] / "docs" / "with-other-frameworks.md").read_text()
+    text = page.partition("config = ")[2].partition("OnPolicyRunner(")[0]
+    config = ast.literal_eval(text.replace("my_robot_symmetry:augment", function))
+    config["num_steps_per_env"] = 4
+    runner = runner_of(config)
+    before = parameters(runner)
+    runner.learn(1)
+    assert not torch.equal(parameters(runner), before)
