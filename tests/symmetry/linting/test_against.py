@@ -8,7 +8,7 @@ import sys
 import pytest
 import yaml
 
-from ambidex.symmetry import lint_file, load
+from ambidex.symmetry import SymmetryGroup, lint_file, load
 from ambidex.symmetry.files.interop import to_cusrl, to_signed_list, write_paper_file
 from tests.symmetry.tables import ANT, ant_tables
 
@@ -226,3 +226,14 @@ def test_the_ants_own_names(tmp_path):
         entries[number]["act_multiplier"][0] *= -1
         (finding,) = lint_content(entries, tmp_path, load("ant"))
         assert f"in the robot's {name} " in finding.message
+
+
+def test_a_signed_list_says_where_elements_go(tmp_path):
+    """Which is not where they come from, of a rotation."""
+    turned = SymmetryGroup([load("ant")["r90"]])
+    lists = {
+        "mirrored_obs": to_signed_list(turned["r90"].observation_map),
+        "mirrored_acts": to_signed_list(turned["r90"].action_map),
+    }
+    assert lint_content(lists, tmp_path, turned) == []
+    assert lint_content(lists, tmp_path, SymmetryGroup([load("ant")["r270"]])) != []
