@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -36,6 +38,28 @@ def test_integers_are_mapped_as_the_numbers_that_they_are(part):
     expected = part.matrix @ [2, 2]
     np.testing.assert_allclose(part(np.array([2, 2])), expected)
     np.testing.assert_allclose(part(torch.tensor([2, 2])).numpy(), expected, rtol=1e-6)
+
+
+def test_a_matrix_is_made_a_tensor_once_per_type_and_not_pickled():
+    part = MatrixMap(THIRD)
+    part(torch.ones(2))
+    (kept,) = part._tensors.values()
+    part(torch.zeros(5, 2))
+    assert next(iter(part._tensors.values())) is kept
+    assert part(torch.ones(2, dtype=torch.float64)).dtype == torch.float64
+    assert len(part._tensors) == 2
+    copy = pickle.loads(pickle.dumps(part))
+    assert copy == part
+    assert copy._tensors == {}
+
+
+@pytest.mark.parametrize("part", [IndexMap([1, 0], [0.5, -2]), MatrixMap(THIRD)])
+def test_maps_work_under_jit_and_vmap_of_jax(part):
+    jax = pytest.importorskip("jax", reason="jax comes with the extra [peers]")
+    batch = np.array([[1.0, 2], [3, 4], [5, 6]], dtype=np.float32)
+    expected = batch @ part.matrix.T
+    for function in (part, jax.jit(part), jax.vmap(part), jax.jit(jax.vmap(part))):
+        np.testing.assert_allclose(function(jax.numpy.asarray(batch)), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("part", [IndexMap([1, 0], [0.5, -2]), MatrixMap(THIRD)])

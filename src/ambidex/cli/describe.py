@@ -15,15 +15,32 @@ app = typer.Typer()
 
 @app.command()
 def lint(
-    description: Description,
+    description: Annotated[
+        str,
+        typer.Argument(
+            help="A YAML file, or a name of the catalog such as ant; or a mirror of other code: a file of "
+            "signed index lists, of cusrl's tables or of the paper's authors, or module:function."
+        ),
+    ],
     env: Annotated[
         str | None, typer.Option(help="Also check the spaces of this Gymnasium environment.")
     ] = None,
+    robot: Annotated[
+        str | None,
+        typer.Option(help="Hold it against this robot: a description that you trust, or a URDF or MJCF."),
+    ] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Import and run module:function.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check a description by algebra; exit status 1 if anything is wrong with it.
 
+    With --robot, say which entries of a mirror disagree with the robot, and what they should be.
+
     Example: ambidex lint my-robot.yaml --env Ant-v5
+
+    Example: ambidex lint cassie-lists.yaml --robot my-robot.yaml
+
+    Example: ambidex lint my_task.symmetry:augment --trust --robot my-robot.yaml
     """
     from ambidex.symmetry import lint_file
 
@@ -32,7 +49,12 @@ def lint(
         from ambidex.envs.making import make
 
         environment = make(env)
-    findings = lint_file(description, environment)
+    trusted = None
+    if robot is not None:
+        from ambidex.derivation.robot import robot_group
+
+        trusted = robot_group(robot)
+    findings = lint_file(description, environment, robot=trusted, trust=trust)
     if as_json:
         print(json.dumps([finding.as_dict() for finding in findings], indent=2))
     else:

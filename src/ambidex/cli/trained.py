@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -68,18 +68,58 @@ def play(
 
 @app.command()
 def export(
-    directory: RunDirectory,
-    onnx: Annotated[Path, typer.Option(help="The file to write.")],
+    target: Annotated[
+        str, typer.Argument(help="A run directory, or a description: a YAML file or a name of the catalog.")
+    ],
+    onnx: Annotated[Path | None, typer.Option(help="Of a run: the file to write.")] = None,
     policy: Which = "best",
+    to: Annotated[
+        Literal["rsl_rl", "cusrl", "numpy", "jax", "torch"] | None,
+        typer.Option(help="Of a description: what to write a module for."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="With --to: the module to write.")] = None,
+    elements: Annotated[
+        list[str] | None, typer.Option("--element", help="With --to: only this transform; may be repeated.")
+    ] = None,
+    groups: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--group", help="For rsl_rl: the observations' group, policy by default; may be repeated."
+        ),
+    ] = None,
+    pass_through: Annotated[
+        list[str] | None,
+        typer.Option(help="For rsl_rl: a group that no transform changes; may be repeated."),
+    ] = None,
 ) -> None:
-    """Write a trained policy, clipping included, as ONNX, checked against the original.
+    """Write a trained policy as ONNX, or a description as a Python module for other code.
+
+    The policy is written with its clipping and checked against the original. The module needs nothing of this
+    package; what lint finds in the description is printed and stands in the module's header.
 
     Example: ambidex export runs/limping --onnx limping.onnx
+
+    Example: ambidex export my-robot.yaml --to rsl_rl --out my_robot_symmetry.py --pass-through images
     """
+    if (onnx is None) == (to is None):
+        raise ValueError("give either --onnx FILE for a run, or --to and --out for a description")
+    if to is not None:
+        from ambidex.symmetry.files.export.module import export_module
+
+        if out is None:
+            raise ValueError(f"--to {to}: give --out, such as --out my_robot_symmetry.py")
+        findings = export_module(
+            target, out, to, elements=elements, groups=groups or (), pass_through=pass_through or ()
+        )
+        for finding in findings:
+            print(finding, file=sys.stderr)
+        print(f"{out}: for {to}; lint has {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
+        return
     from ambidex.experiment.trained.export import export as write_onnx
 
+    assert onnx is not None
     try:
-        exported = write_onnx(directory, onnx, policy)
+        exported = write_onnx(Path(target), onnx, policy)
     except ArithmeticError as error:
         print(f"ambidex: {error}", file=sys.stderr)
         raise typer.Exit(CHECK_FAILED) from None

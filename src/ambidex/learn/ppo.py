@@ -52,8 +52,8 @@ class SymmetricPPO(PPO):
     :param loss: `MSL`, `PSL` or `ASL` for all transforms, or a mapping from a transform's name to its loss;
         a transform that the mapping does not name, or maps to None, has no loss
     :param actuators: for every policy and loss: the network speaks canonical commands c, in which the robot
-        is as symmetric as described, and the robot gets ``a = o + s c``. `TransitionFit()` learns s (and o) from
-        what the robot does, a calibration (`calibrate`, `identify`) gives them
+        is as symmetric as described, and the robot gets ``a = o + s c``. `TransitionFit()` learns s (and o)
+        from what the robot does, a calibration (`calibrate`, `identify`) gives them
     :param symmetry_samples: k images drawn for each state of each minibatch, with the same expected gradient
         as all of them (None)
     :param desired_kl: the learning rate follows the KL divergence of each update, measured on all its batch:

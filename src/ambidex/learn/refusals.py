@@ -42,7 +42,7 @@ def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
             if loss.fits_action_maps:
                 raise ValueError(
                     f"transform {name!r}: its loss fits action maps to the robot, and so do actuators=, "
-                    f"after which nothing is left to fit; use {type(loss).__name__}(fit=None) or actuators=None"
+                    "after which nothing is left to fit; use fit=None for the loss, or actuators=None"
                 )
     if losses:
         _check_samples(model.symmetry_samples, len(losses))

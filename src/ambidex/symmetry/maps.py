@@ -131,7 +131,7 @@ class IndexMap(LinearMap):
         self._check_width(vector)
         if is_torch(vector):
             indices, multipliers = self._tensors_like(vector)
-            return vector[..., indices] * multipliers
+            return vector.index_select(-1, indices) * multipliers
         dtype = vector.dtype if np.issubdtype(vector.dtype, np.floating) else np.float64
         return vector[..., self.indices] * self.multipliers.astype(dtype)
 
@@ -234,6 +234,7 @@ class MatrixMap(LinearMap):
             raise ValueError(f"{where}: the matrix has no inverse, so it is no symmetry")
         dense.flags.writeable = False
         self._matrix: FloatArray = dense
+        self._tensors: dict[Any, Any] = {}
         self.size = len(dense)
 
     @property
@@ -243,12 +244,22 @@ class MatrixMap(LinearMap):
     def __call__(self, vector: Any) -> Any:
         self._check_width(vector)
         if is_torch(vector):
-            import torch
-
-            dtype = _float_type(vector)
-            return vector.to(dtype) @ torch.tensor(self._matrix.T, device=vector.device, dtype=dtype)
+            matrix = self._tensor_like(vector)
+            return vector.to(matrix.dtype) @ matrix
         dtype = vector.dtype if np.issubdtype(vector.dtype, np.floating) else np.float64
         return vector @ self._matrix.T.astype(dtype)
+
+    def _tensor_like(self, tensor: Any) -> Any:
+        place = (tensor.device, _float_type(tensor))
+        if place not in self._tensors:
+            import torch
+
+            with torch.inference_mode(False):  # what is kept must serve training too
+                self._tensors[place] = torch.tensor(self._matrix.T, device=place[0], dtype=place[1])
+        return self._tensors[place]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_tensors": {}}
 
     def __repr__(self) -> str:
         return f"MatrixMap({self.size} x {self.size})"

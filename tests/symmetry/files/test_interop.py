@@ -2,22 +2,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 import yaml
 from hypothesis import given
-from tensordict import TensorDict
 
-from ambidex.symmetry import IndexMap, Layout, SymmetryGroup, load
+from ambidex.symmetry import IndexMap, load
 from ambidex.symmetry.files.interop import (
     from_cusrl,
     from_signed_list,
     read_paper_file,
-    rsl_rl_augmentation,
     to_cusrl,
     to_signed_list,
     write_paper_file,
 )
-from ambidex.symmetry.isometry import named
+from tests.symmetry.files.export.robots import MIRROR
 from tests.symmetry.strategies import signed_permutations
 from tests.symmetry.tables import ANT, ant, ant_tables
 
@@ -63,61 +60,6 @@ def test_what_these_formats_cannot_say_is_refused():
         to_signed_list(load("triangle")["a"].observation_map @ IndexMap([*range(10)], [2.0] * 10))
     with pytest.raises(ValueError, match="flipped_indices: 3"):
         from_cusrl([0, 1], [3])
-
-
-def test_rsl_rl_gets_the_batch_and_then_each_image():
-    group = load("ant")
-    augment = rsl_rl_augmentation(group)
-    obs, actions = torch.randn(5, 28), torch.randn(5, 8)
-    all_obs, all_actions = augment(env=None, obs=obs, actions=actions)
-    assert all_obs.shape == (40, 28)
-    assert (all_obs[:5] == obs).all()
-    assert (all_actions[:5] == actions).all()
-    for number, name in enumerate(ANT):
-        tables, block = ant_tables(name), slice(5 * (number + 1), 5 * (number + 2))
-        signs = torch.tensor(tables["obs_multipliers"])
-        assert (all_obs[block] == obs[:, tables["obs_indices"]] * signs).all()
-        signs = torch.tensor(tables["act_multipliers"])
-        assert (all_actions[block] == actions[:, tables["act_indices"]] * signs).all()
-    assert augment(obs=obs, actions=None)[1] is None
-    assert augment(obs=None, actions=actions)[0] is None
-
-
-GROUPED = Layout(
-    {
-        "observations": {"policy": [{"goal": {"vector": ["x", "y"]}}], "critic": [{"force": "vector"}]},
-        "actions": [{"speed": {"vector": ["y"]}}],
-    }
-)
-MIRROR = SymmetryGroup([GROUPED.symmetry("xz", named("xz"))], layout=GROUPED)
-
-
-@pytest.mark.parametrize("wrap", [dict, lambda columns: TensorDict(columns, batch_size=[2])])
-def test_rsl_rl_groups_of_observations(wrap):
-    policy, critic = torch.tensor([[1.0, 2], [3, 4]]), torch.tensor([[1.0, 2, 3], [4, 5, 6]])
-    obs, actions = rsl_rl_augmentation(MIRROR)(
-        None, wrap({"policy": policy, "critic": critic}), torch.tensor([[1.0], [2]])
-    )
-    assert obs["policy"].tolist() == [[1, 2], [3, 4], [1, -2], [3, -4]]
-    assert obs["critic"].tolist() == [[1, 2, 3], [4, 5, 6], [1, -2, 3], [4, -5, 6]]
-    assert actions.tolist() == [[1], [2], [-1], [-2]]
-    if not isinstance(obs, dict):
-        assert obs.batch_size == torch.Size([4])
-    assert policy.tolist() == [[1, 2], [3, 4]]
-
-
-def test_rsl_rl_before_version_3_says_which_group_a_tensor_is():
-    obs, _ = rsl_rl_augmentation(MIRROR)(obs=torch.tensor([[1.0, 2, 3]]), obs_type="critic")
-    assert obs.tolist() == [[1, 2, 3], [1, -2, 3]]
-
-
-def test_rsl_rl_groups_that_are_not_described_are_refused():
-    with pytest.raises(ValueError, match="says nothing of the observations 'images'"):
-        rsl_rl_augmentation(MIRROR)(obs={"policy": torch.zeros(1, 2), "images": torch.zeros(1, 2)})
-    flat = rsl_rl_augmentation(load("ant"))
-    assert flat(obs={"policy": torch.zeros(2, 28)})[0]["policy"].shape == (16, 28)
-    with pytest.raises(ValueError, match="describe each group"):
-        flat(obs={"policy": torch.zeros(2, 28), "critic": torch.zeros(2, 28)})
 
 
 def test_the_papers_files_are_read_and_written(tmp_path):

@@ -42,16 +42,21 @@ def load(description: str | Path) -> SymmetryGroup:
 
 def save(group: SymmetryGroup, path: str | Path) -> None:
     """Write a group so that `load` gives it back: by names where its layout allows, otherwise as tables."""
+    write_text(Path(path), description_text(group))
+
+
+def description_text(group: SymmetryGroup) -> str:
+    """The description that `save` writes."""
     content: dict[str, Any] = dict(group.layout.description) if group.layout else {}
     content["transforms"] = {element.name: _entry_of(element, group.layout) for element in group}
     if group.is_closed:
         content["group"] = True
-    write_text(Path(path), to_yaml(content))
+    return to_yaml(content)
 
 
 def parse(description: str | Path) -> ParsedDescription:
     """Read a description without building its group, so that `lint` can report all that is wrong in it."""
-    where, text = _read(description)
+    where, text = read_text(description)
     content = read_yaml(where, text)
     try:
         return ParsedDescription.from_content(where, content)
@@ -182,7 +187,8 @@ class ParsedDescription:
         )
 
 
-def _read(description: str | Path) -> tuple[str, str]:
+def read_text(description: str | Path) -> tuple[str, str]:
+    """A name for errors and the text of a file, or of the catalog's entry of that name."""
     path = Path(description)
     if isinstance(description, str) and not path.suffix and not path.is_file():
         known = catalog_names()

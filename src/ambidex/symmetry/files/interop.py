@@ -1,17 +1,17 @@
-"""Descriptions for other code, and from it: Cassie-style lists, cusrl, rsl_rl, and the paper's own files."""
+"""Tables for other code, and from it: Cassie-style lists, cusrl, and the paper's own files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ambidex.common.files import write_text
 from ambidex.common.yaml import read_yaml
 from ambidex.symmetry.group import SymmetryGroup
-from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap
+from ambidex.symmetry.maps import IndexMap, LinearMap
 from ambidex.symmetry.transform import Symmetry
 
 PAPER_FIELDS = ("obs_indices", "obs_multiplier", "act_indices", "act_multiplier")
@@ -58,68 +58,6 @@ def from_cusrl(destination_indices: Sequence[int], flipped_indices: Sequence[int
     return IndexMap(destination_indices, multipliers)
 
 
-class Augmentation(Protocol):
-    """What rsl_rl calls: ``(env, obs, actions)``; older versions also pass ``obs_type``."""
-
-    def __call__(
-        self, env: Any = None, obs: Any = None, actions: Any = None, obs_type: str = "policy"
-    ) -> tuple[Any, Any]: ...
-
-
-def rsl_rl_augmentation(group: SymmetryGroup) -> Augmentation:
-    """A ``data_augmentation_func`` for rsl_rl: the batch, followed by its image under each transform in turn.
-
-    Observations may be a tensor, or (from rsl_rl 3 on) a mapping of groups such as a TensorDict; then the
-    description must say each group (``observations: {policy: [...], critic: [...]}``), or there be only one.
-    """
-
-    def augment(
-        env: Any = None, obs: Any = None, actions: Any = None, obs_type: str = "policy"
-    ) -> tuple[Any, Any]:
-        import torch
-
-        with torch.no_grad():
-            if obs is not None:
-                obs = _augmented_observations(group, obs, obs_type)
-            if actions is not None:
-                actions = torch.cat([actions, *(symmetry.action(actions) for symmetry in group)])
-        return obs, actions
-
-    return augment
-
-
-def _augmented_observations(group: SymmetryGroup, obs: Any, obs_type: str) -> Any:
-    import torch
-
-    if isinstance(obs, torch.Tensor):
-        return torch.cat([obs, *(_part(symmetry, obs_type)(obs) for symmetry in group)])
-    keys = list(obs.keys())
-    described = group.observation_size
-    if not isinstance(described, dict) and len(keys) > 1:
-        raise ValueError(
-            f"the observations have the groups {', '.join(keys)}, but the description has one vector; "
-            "describe each group, as observations: {policy: [...], critic: [...]}"
-        )
-    columns = {
-        key: torch.cat([obs[key], *(_part(symmetry, key)(obs[key]) for symmetry in group)]) for key in keys
-    }
-    if isinstance(obs, dict):
-        return columns
-    augmented = torch.cat([obs] * (len(group) + 1))
-    for key, column in columns.items():
-        augmented[key] = column
-    return augmented
-
-
-def _part(symmetry: Symmetry, key: str) -> LinearMap:
-    whole = symmetry.observation_map
-    if not isinstance(whole, DictMap):
-        return whole
-    if key not in whole.maps:
-        raise ValueError(f"the description says nothing of the observations {key!r}; it has {list(whole)}")
-    return whole[key]
-
-
 def read_paper_file(path: str | Path, names: Sequence[str] | None = None) -> SymmetryGroup:
     """The transforms of a file in the format of the paper's authors.
 
@@ -127,7 +65,7 @@ def read_paper_file(path: str | Path, names: Sequence[str] | None = None) -> Sym
 
     :param names: a name for each transform, in order; ``t1``, ``t2``, ... where none are given
     """
-    entries = list(_paper_entries(read_yaml(str(path), Path(path).read_text(encoding="utf-8"))))
+    entries = list(paper_entries(read_yaml(str(path), Path(path).read_text(encoding="utf-8"))))
     if not entries:
         raise ValueError(f"{path}: no entry has all of {', '.join(PAPER_FIELDS)}")
     names = names if names is not None else [f"t{number + 1}" for number in range(len(entries))]
@@ -165,7 +103,8 @@ def write_paper_file(group: SymmetryGroup, path: str | Path) -> None:
     write_text(Path(path), "\n".join(lines) + "\n")
 
 
-def _paper_entries(content: Any) -> Iterator[Mapping[str, Any]]:
+def paper_entries(content: Any) -> Iterator[Mapping[str, Any]]:
+    """The transforms in the content of a file of the paper's authors, however deep they stand."""
     if isinstance(content, Mapping):
         if all(field in content for field in PAPER_FIELDS):
             yield content
@@ -173,7 +112,7 @@ def _paper_entries(content: Any) -> Iterator[Mapping[str, Any]]:
         content = list(content.values())
     if isinstance(content, list):
         for item in content:
-            yield from _paper_entries(item)
+            yield from paper_entries(item)
 
 
 def _signed_permutation(part: LinearMap, what: str) -> IndexMap:

@@ -23,6 +23,7 @@ from ambidex.symmetry.layout.quantities import (
     Quaternion,
     Scalar,
     Tensor,
+    Unknown,
     Vector,
 )
 
@@ -184,6 +185,10 @@ def _scalar(value: Any) -> Scalar:
     return Scalar(count)
 
 
+def _unknown(value: Any) -> Unknown:
+    return Unknown(_scalar(value).count)
+
+
 def _some_of(value: Any, allowed: tuple[str, ...]) -> tuple[str, ...]:
     chosen = allowed if value is None else tuple(value)
     if not chosen or len(set(chosen)) < len(chosen) or not set(chosen) <= set(allowed):
@@ -235,6 +240,7 @@ def _heights(value: Any) -> HeightMap:
 
 _QUANTITIES: dict[str, tuple[Callable[[Any], Quantity], str]] = {
     "scalar": (_scalar, "nothing, or how many there are"),
+    "unknown": (_unknown, "how many elements there are"),
     "vector": (_vector, "its components in order, such as [x, y, z]"),
     "pseudovector": (_pseudovector, "its components in order, such as [x, y, z]"),
     "tensor": (_tensor, "its components in order, such as [xx, yy, zz, xy, xz, yz]"),

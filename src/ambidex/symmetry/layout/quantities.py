@@ -40,6 +40,23 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Unknown:
+    """Numbers of which nobody has said yet what they are; no transform can be made of them."""
+
+    count: int
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("",) if self.count == 1 else tuple(f"[{i}]" for i in range(self.count))
+
+    def matrix(self, motion: Motion, name: str, owner: str | None) -> FloatArray:
+        raise ValueError(
+            f"transform {motion.transform!r}: the field {name!r} is unknown; say what its {self.count} "
+            "elements are"
+        )
+
+
+@dataclass(frozen=True)
 class Contact(Scalar):
     """Whether a limb touches something."""
 

@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ambidex.symmetry.files.descriptions import parse
+from ambidex.symmetry.files.foreign import parse_any
 from ambidex.symmetry.findings import Finding
 from ambidex.symmetry.group import SymmetryGroup
+from ambidex.symmetry.layout.layout import Layout
+from ambidex.symmetry.layout.quantities import Unknown
 from ambidex.symmetry.linting import repair
+from ambidex.symmetry.linting.against import hold_against
 from ambidex.symmetry.linting.algebra import (
     BODY,
     Parts,
@@ -51,16 +54,44 @@ def lint(group: SymmetryGroup, env: gymnasium.Env[Any, Any] | None = None) -> li
     return found
 
 
-def lint_file(description: str | Path, env: gymnasium.Env[Any, Any] | None = None) -> list[Finding]:
+def lint_file(
+    description: str | Path,
+    env: gymnasium.Env[Any, Any] | None = None,
+    *,
+    robot: SymmetryGroup | None = None,
+    trust: bool = False,
+) -> list[Finding]:
     """`lint` for a file or a catalog name; tables that make no transform at all are findings too.
 
     What is wrong with generators is found in them, before it is in all their products.
+
+    :param description: also a mirror as other code writes it: a file of Cassie-style lists, of cusrl's tables
+        or of the paper's authors, or ``module:function``
+    :param robot: hold the description against this group, which is trusted
+    :param trust: whether to run ``module:function``
     """
-    parsed = parse(description)
-    found = parsed.findings()
+    parsed = parse_any(description, robot, trust=trust)
+    found = parsed.findings() or list(_unknown_fields(parsed.layout))
+    if robot is not None and not found:
+        found = hold_against(parsed, robot)
     if parsed.generate and not found:
         found = lint(parsed.given())
     return found or lint(parsed.group(), env)
+
+
+def _unknown_fields(layout: Layout | None) -> Iterator[Finding]:
+    for side, blocks in ({} if layout is None else layout.blocks_by_side).items():
+        element = 0
+        for block in blocks:
+            if isinstance(block.quantity, Unknown):
+                yield Finding(
+                    "not-said",
+                    f"nobody has said what the {block.size} elements of {block.name!r} are.",
+                    side=side,
+                    element=element,
+                    fix=f"replace unknown: {block.size} by what they are",
+                )
+            element += block.size
 
 
 def _redundant_elements(parts: Parts) -> Iterator[Finding]:

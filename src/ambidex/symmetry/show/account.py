@@ -141,7 +141,7 @@ def _side(group: SymmetryGroup, title: str, names: tuple[str, ...], maps: Sequen
     by_name = any(names) and (len(group) + 1) * (max(map(len, names)) + 3) <= WIDEST
     rows = [["", "", *group.names]]
     for i in changed[:MOST_ROWS]:
-        readings = (_reading(matrix[i], names if by_name else numbers) for matrix in matrices)
+        readings = (reading(matrix[i], names if by_name else numbers) for matrix in matrices)
         rows.append([numbers[i], names[i], *readings])
     what = "the element" if by_name else "the number of the element"
     lines = [f"{title.capitalize()}: for each element, {what} that it is read from and the sign"]
@@ -160,7 +160,7 @@ def _is_unit_row(matrix: FloatArray, row: int) -> bool:
     return bool(np.abs(matrix[row] - np.eye(len(matrix))[row]).max() < TOLERANCE)
 
 
-def _reading(row: FloatArray, labels: Sequence[str]) -> str:
+def reading(row: FloatArray, labels: Sequence[str]) -> str:
     """``-3``, ``+0.5*3`` or ``-0.5*3+0.866*4``: what an element is read from."""
     terms = []
     for index in np.flatnonzero(np.abs(row) > TOLERANCE).tolist():
