@@ -43,7 +43,7 @@ OLD_NAMES = [
         "symmetry.fields": "Block",
         "symmetry.quantities": "Scalar Contact Vector Tensor Quaternion JointValue Clock HeightMap",
         "symmetry.files": "load save",
-        "symmetry.interop": "to_signed_list Augmentation rsl_rl_augmentation",
+        "symmetry.interop": "to_signed_list to_cusrl",
         "symmetry.lint": "lint lint_file",
         "symmetry.describe": "describe",
         "envs.triangle": "TriangleEnv TriangleVecEnv",

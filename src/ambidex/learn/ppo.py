@@ -33,7 +33,7 @@ from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.fast import update as fast
 from ambidex.learn.update.fast.rollout import collect_rollouts
 from ambidex.learn.update.iteration import Iteration, Statistics
-from ambidex.learn.update.preparation import Preparation
+from ambidex.learn.update.preparation import Preparation, state_of_version_0_1
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
 FOLLOWED_RATE = "learning_rate/followed"
@@ -118,10 +118,13 @@ class SymmetricPPO(PPO):
         if losses:
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self._transforms_of(losses))
-        if self._preparation is None:  # a loaded model brings its own
+        saved = self._preparation  # a loaded model brings its own
+        if not isinstance(getattr(saved, "states", None), dict):
             self._preparation = Preparation(
                 self.symmetries, losses, self.symmetry_samples, self.action_space, self.actuators
             )
+            if saved is not None:
+                self._preparation.set_state(state_of_version_0_1(saved))
             apply_actuators(self._preparation.actuators, self.policy)
         if self.fast is True and (reason := fast.supports(self)):
             raise ValueError(f"fast=True: {reason}; use fast=None")

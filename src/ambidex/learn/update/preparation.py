@@ -175,3 +175,13 @@ class Preparation:
         if not any(isinstance(estimator, FormMap) for estimator in fitted.values()):
             return None
         return partial(bend, [fitted.get(name) for name in self.names])
+
+
+def state_of_version_0_1(saved: Preparation) -> dict[str, npt.NDArray[Any]]:
+    """What a model that version 0.1.0 saved brings along; window and fit stood alone."""
+    return {
+        f"{prefix}/{name}": array
+        for prefix in ("window", "fit")
+        if (part := vars(saved)[f"_{prefix}"]) is not None
+        for name, array in part.state().items()
+    }
