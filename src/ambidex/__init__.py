@@ -25,6 +25,7 @@ _HOME = {
     "MSL": "ambidex.learn",
     "PSL": "ambidex.learn",
     "ASL": "ambidex.learn",
+    "Augmentation": "ambidex.learn",
     "PairwiseFit": "ambidex.learn",
     "CalibratedFit": "ambidex.learn",
     "TransitionFit": "ambidex.learn",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ambidex.learn import MSL as MSL
     from ambidex.learn import PSL as PSL
     from ambidex.learn import ActionMap as ActionMap
+    from ambidex.learn import Augmentation as Augmentation
     from ambidex.learn import CalibratedFit as CalibratedFit
     from ambidex.learn import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn import EquivariantMlp as EquivariantMlp

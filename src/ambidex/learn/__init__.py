@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ambidex.learn.fits.pairwise import PairwiseFit as PairwiseFit
     from ambidex.learn.fits.transition import TransitionFit as TransitionFit
     from ambidex.learn.losses.adaptive import ASL as ASL
+    from ambidex.learn.losses.augmentation import Augmentation as Augmentation
     from ambidex.learn.losses.mirror import MSL as MSL
     from ambidex.learn.losses.proximal import PSL as PSL
     from ambidex.learn.networks.mlp import EquivariantMlp as EquivariantMlp
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HOME = {
     "ASL": "ambidex.learn.losses.adaptive",
     "ActionMap": "ambidex.actuators.action_map",
+    "Augmentation": "ambidex.learn.losses.augmentation",
     "CalibratedFit": "ambidex.learn.fits.calibrated",
     "Calibration": "ambidex.actuators.calibration",
     "EquivariantActorCriticPolicy": "ambidex.learn.networks.policy",
@@ -44,9 +46,9 @@ _HOME = {
 }
 
 __all__ = [  # noqa: RUF022
-    "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "TransitionFit", "calibrate",
-    "Calibration", "identify", "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
-    "EquivariantActorCriticPolicy", "EquivariantMlp",
+    "SymmetricPPO", "MSL", "PSL", "ASL", "Augmentation", "PairwiseFit", "CalibratedFit", "TransitionFit",
+    "calibrate", "Calibration", "identify", "Identification", "ActionMap", "SymmetricVecNormalize",
+    "NonFiniteLoss", "EquivariantActorCriticPolicy", "EquivariantMlp",
 ]  # fmt: skip
 
 

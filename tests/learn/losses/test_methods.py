@@ -70,7 +70,9 @@ def test_a_loss_for_some_transforms_in_the_groups_order(ant: SymmetryGroup) -> N
 
 
 def test_something_else_is_no_loss(ant: SymmetryGroup) -> None:
-    with pytest.raises(ValueError, match="loss of transform 'xz' is MSL, PSL, ASL or None; got 'asl'"):
+    with pytest.raises(
+        ValueError, match="loss of transform 'xz' is MSL, PSL, ASL, Augmentation or None; got"
+    ):
         losses_by_transform(ant, "asl")  # type: ignore[arg-type]
 
 

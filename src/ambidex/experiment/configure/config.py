@@ -48,6 +48,9 @@ class Hyperparameters(_Strict):
     dead_zone_rotations: float = Field(default=0.0, ge=0, description="k_d of rotations (ASL)")
     value_gate: float | None = Field(default=1.5, gt=0, description="k_v (ASL); null: off")
     history: int = Field(default=10, gt=0, description="k_t in batches (ASL)")
+    denominator: Literal["sample", "image"] = Field(
+        default="sample", description="of the ratio: the probability of the sample or its image (augment)"
+    )
     form: Form | None = Field(default=None, description="the fitted form (ASL); null: no fit")
     fit: Annotated[str, AfterValidator(lambda name: FITS.get(name).name)] = Field(
         default=PAPERS.name,

@@ -93,6 +93,14 @@ def _adaptive(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
     return {"loss": loss}
 
 
+def _augmented(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
+    from ambidex.learn import Augmentation
+
+    h = config.hyperparameters
+    loss = Augmentation(policy_weight=h.policy_weight, value_weight=h.value_weight, denominator=h.denominator)
+    return {"loss": loss}
+
+
 def _equivariant(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
     h = config.hyperparameters
     return {
@@ -138,6 +146,13 @@ METHODS: Registry[Method] = Registry(
             arguments=_proximal,
         ),
         DEFAULT,
+        Method(
+            name="augment",
+            label="Augmentation",
+            sentence="Data augmentation: PPO's own losses on the images of each state and action.",
+            colours=("#b35900", "#f0a04b"),
+            arguments=_augmented,
+        ),
         Method(
             name="equivariant",
             label="Equivariant",

@@ -46,6 +46,9 @@ class SymmetryLoss(ABC):
     has_gradients: ClassVar[bool] = False
     """Whether its constants are `DifferentiatedConstants`, which the fast update takes."""
 
+    by_actuator: ClassVar[tuple[str, ...]] = ()
+    """The fields whose mappings name actuators, not transforms."""
+
     def __post_init__(self) -> None:
         self.check("policy_weight", "value_weight", at_least=0.0)
 
@@ -93,14 +96,15 @@ class SymmetryLoss(ABC):
         for name in names:
             value = getattr(self, name)
             entries = value.items() if isinstance(value, Mapping) else [(None, value)]
-            for transform, number in entries:
+            for key, number in entries:
                 if number is None and optional:
                     continue
                 place = f"{type(self).__name__}: {name}"
-                place += f" of transform {transform!r}" if transform else ""
+                named = "actuator" if name in self.by_actuator else "transform"
+                place += f" of {named} {key!r}" if key else ""
                 if isinstance(number, bool) or not isinstance(number, numbers.Real):
                     raise ValueError(
-                        f"{place} is a number or a mapping from transform to number; got {number!r}"
+                        f"{place} is a number or a mapping from {named} to number; got {number!r}"
                     )
                 if not math.isfinite(number) or number < at_least:
                     raise ValueError(f"{place} is a finite number, at least {at_least:g}; got {number!r}")
@@ -155,12 +159,14 @@ def losses_by_transform(group: SymmetryGroup, loss: LossChoice) -> dict[str, Sym
         chosen = dict.fromkeys(group.names, loss)
     for name, one in chosen.items():
         if one is not None and not isinstance(one, SymmetryLoss):
-            raise ValueError(f"the loss of transform {name!r} is MSL, PSL, ASL or None; got {one!r}")
+            raise ValueError(
+                f"the loss of transform {name!r} is MSL, PSL, ASL, Augmentation or None; got {one!r}"
+            )
     used = {name: one for name, one in chosen.items() if one is not None}
     for name, one in used.items():
         for field in fields(one):
             value = getattr(one, field.name)
-            if isinstance(value, Mapping):
+            if isinstance(value, Mapping) and field.name not in one.by_actuator:
                 _refuse_unknown(value, group.names, f"{type(one).__name__}: {field.name}")
                 one.number(field.name, name)
     return used

@@ -12,15 +12,18 @@ from torch import Tensor
 
 from ambidex.learn.losses import gaussian
 from ambidex.learn.losses.constants import Batch, DifferentiatedConstants, Outputs, Slopes
-from ambidex.learn.losses.loss import Number, SymmetryLoss
+from ambidex.learn.losses.loss import Number
+from ambidex.learn.losses.partial import PartialLoss, sampled_log_probs
 
 
 @dataclass(frozen=True)
-class PSL(SymmetryLoss):
+class PSL(PartialLoss):
     """Proximal Symmetry Loss: a ratio toward the symmetric action within PPO's trust region (eq:sym_ratio).
 
     :param policy_weight: w_pi
     :param value_weight: w_V
+    :param actuator_weights: which actuators are symmetric, see `PartialLoss`. All three probabilities of the
+        ratio are then those of these actuators alone
     """
 
     policy_weight: Number = 0.008
@@ -29,12 +32,15 @@ class PSL(SymmetryLoss):
     has_gradients: ClassVar[bool] = True
 
     @classmethod
-    def constants(cls, losses: Mapping[str, Self], batch: Batch) -> ProximalConstants:
+    def constants(
+        cls, losses: Mapping[str, Self], batch: Batch, elements: Tensor | None = None
+    ) -> ProximalConstants:
         assert batch.log_std is not None
         targets = torch.stack([transform.action(batch.means[:, 0]) for transform in batch.transforms], dim=1)
-        old_log_probs = gaussian.log_prob(targets, batch.means[:, 1:], batch.log_std)
-        ceilings = proximal_ceiling(batch.log_probs[:, None], old_log_probs, batch.clip_range)
-        return ProximalConstants(batch.weights(losses), targets, old_log_probs, ceilings)
+        old_log_probs = gaussian.log_prob(targets, batch.means[:, 1:], batch.log_std, elements)
+        sampled = sampled_log_probs(batch, elements)
+        ceilings = proximal_ceiling(sampled, old_log_probs, batch.clip_range)
+        return ProximalConstants(batch.weights(losses), targets, old_log_probs, ceilings, elements)
 
 
 @dataclass(frozen=True)
@@ -47,22 +53,26 @@ class ProximalConstants(DifferentiatedConstants):
     :param old_log_probs: (T, N) log pi_old(g_j(a-bar) | f_j(s)), the denominator of x
     :param ceilings: (T, N) the least of log pi_old(a | s) and log(1 + epsilon) + old_log_probs: above it
         neither minimum of the loss lets a gradient through
+    :param elements: (N, n) how much each action element counts; None where all count 1
     """
 
     targets: Tensor
     old_log_probs: Tensor
     ceilings: Tensor
+    elements: Tensor | None
 
     per_sample: ClassVar[tuple[str, ...]] = ("targets", "old_log_probs", "ceilings")
     is_often_flat: ClassVar[bool] = True
 
     def terms(self, outputs: Outputs) -> Tensor:
-        log_probs = gaussian.log_prob(self.targets, outputs.symmetric_means, outputs.gaussian_log_std)
+        log_probs = gaussian.log_prob(
+            self.targets, outputs.symmetric_means, outputs.gaussian_log_std, self.elements
+        )
         return self.weights * proximal_loss(log_probs, self.old_log_probs, self.ceilings)
 
     def add_gradients(self, outputs: Outputs, gate: Tensor | float, slopes: Slopes) -> Tensor:
         log_probs, by_means, by_log_std = gaussian.log_prob_gradients(
-            self.targets, outputs.symmetric_means, outputs.gaussian_log_std
+            self.targets, outputs.symmetric_means, outputs.gaussian_log_std, self.elements
         )
         loss = proximal_loss(log_probs, self.old_log_probs, self.ceilings)
         by_log_probs = torch.where(log_probs >= self.ceilings, 0.0, loss)[..., None]
