@@ -34,6 +34,7 @@ _HOME = {
     "SymmetricVecNormalize": "ambidex.learn",
     "EquivariantActorCriticPolicy": "ambidex.learn",
     "EquivariantMlp": "ambidex.learn",
+    "CanonicalFrame": "ambidex.learn",
     "verify": "ambidex.verification",
 }
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from ambidex.learn import PSL as PSL
     from ambidex.learn import ActionMap as ActionMap
     from ambidex.learn import CalibratedFit as CalibratedFit
+    from ambidex.learn import CanonicalFrame as CanonicalFrame
     from ambidex.learn import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn import EquivariantMlp as EquivariantMlp
     from ambidex.learn import PairwiseFit as PairwiseFit

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ambidex.learn.networks.policy import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn.normalize import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
+    from ambidex.learn.relabel.frame import CanonicalFrame as CanonicalFrame
     from ambidex.learn.update.iteration import NonFiniteLoss as NonFiniteLoss
 
 # Loaded when first used, so that describing a loss does not import torch.
@@ -29,6 +30,7 @@ _HOME = {
     "ActionMap": "ambidex.actuators.action_map",
     "CalibratedFit": "ambidex.learn.fits.calibrated",
     "Calibration": "ambidex.actuators.calibration",
+    "CanonicalFrame": "ambidex.learn.relabel.frame",
     "EquivariantActorCriticPolicy": "ambidex.learn.networks.policy",
     "EquivariantMlp": "ambidex.learn.networks.mlp",
     "Identification": "ambidex.actuators.identification",
@@ -46,7 +48,7 @@ _HOME = {
 __all__ = [  # noqa: RUF022
     "SymmetricPPO", "MSL", "PSL", "ASL", "PairwiseFit", "CalibratedFit", "TransitionFit", "calibrate",
     "Calibration", "identify", "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
-    "EquivariantActorCriticPolicy", "EquivariantMlp",
+    "EquivariantActorCriticPolicy", "EquivariantMlp", "CanonicalFrame",
 ]  # fmt: skip
 
 

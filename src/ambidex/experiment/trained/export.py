@@ -16,6 +16,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from ambidex.common.files import write_bytes
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.stored import StoredPolicy, Which
+from ambidex.learn.relabel.frame import EnvFrame
 
 LARGEST_DIFFERENCE = 1e-4
 _RECORDED = 1000
@@ -60,6 +61,12 @@ def export(directory: Path, path: Path, which: Which = "best") -> Exported:
     """
     _require("onnx", "onnxruntime", "onnxscript")
     policy = stored.load(directory, which)
+    if isinstance(policy.env, EnvFrame):
+        raise ValueError(
+            f"{directory}: its policy acts in a canonical frame, and a network cannot keep which element of the "
+            "group that is from one step to the next; wrap the robot in ambidex.CanonicalFrame, and export a "
+            "run of another method (equivariant) where a network alone must do"
+        )
     content = _to_onnx(policy)
     observations = _record(policy)
     difference = float(np.abs(_run_onnx(content, observations) - policy.act(observations)).max())
