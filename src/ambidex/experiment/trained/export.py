@@ -63,9 +63,8 @@ def export(directory: Path, path: Path, which: Which = "best") -> Exported:
     policy = stored.load(directory, which)
     if isinstance(policy.env, EnvFrame):
         raise ValueError(
-            f"{directory}: its policy acts in a canonical frame, and a network cannot keep which element of the "
-            "group that is from one step to the next; wrap the robot in ambidex.CanonicalFrame, and export a "
-            "run of another method (equivariant) where a network alone must do"
+            f"{directory}: its policy acts in a canonical frame, and a network does not keep the frame from "
+            "one step to the next; use it within ambidex.CanonicalFrame, or export a run of another method"
         )
     content = _to_onnx(policy)
     observations = _record(policy)

@@ -1,8 +1,8 @@
 """A fundamental domain of a group: which element carries a state into it, and what it does on the way.
 
-Each element h has a score in a state s, a linear functional of its image, ``l . f_h(s)``. The element with the
-highest score carries s to the canonical image, which is the same for s and all its images. The functional has
-no part that the whole group leaves as it is, so that the scores of a state add up to 0, and their highest
+Each element h has a score in a state s, a linear functional of the image: ``l . f_h(s)``. The element with
+the highest score carries s to the canonical image, which is the same for s and all its images. The functional
+has no part that the whole group leaves as it is, so that the scores of a state add up to 0, and the highest
 tells how far apart they are.
 """
 
@@ -39,9 +39,7 @@ class Domain:
         self, group: SymmetryGroup, by: Field | None, margin: float, keys: Sequence[str] | None
     ) -> None:
         if not 0 <= margin < 1:
-            raise ValueError(
-                f"margin is a part of the highest score, at least 0 and less than 1, got {margin!r}"
-            )
+            raise ValueError(f"margin is a part of the highest score, from 0 to less than 1, got {margin!r}")
         self.representation = Representation.of(group, keys)
         self.margin = margin
         self._keys = keys
@@ -144,6 +142,6 @@ def _refuse_alike(names: tuple[str, ...], images: FloatArray, by: Field | None) 
     if alike:
         what = "the observation" if by is None else repr(by)
         raise ValueError(
-            f"{what} is the same under {', '.join(alike)}, so it cannot choose between them and the identity; "
+            f"{what} is the same under {', '.join(alike)}, which it therefore cannot choose; "
             "choose by a field that every transform changes"
         )

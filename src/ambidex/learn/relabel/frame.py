@@ -110,7 +110,7 @@ class EnvFrame(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def turned_last_observations(info: dict[str, Any], turn: Callable[[Any], Any]) -> dict[str, Any]:
-    """An info whose last observations of an episode, if it has any, are turned; the given one stays as it is."""
+    """The info with its last observations of an episode turned; the given one is not changed."""
     last = {name: turn(info[name]) for name in LAST_OBSERVATIONS if info.get(name) is not None}
     return {**info, **last} if last else info
 
