@@ -35,6 +35,7 @@ _HOME = {
     "SymmetricVecNormalize": "ambidex.learn",
     "EquivariantActorCriticPolicy": "ambidex.learn",
     "EquivariantMlp": "ambidex.learn",
+    "CanonicalFrame": "ambidex.learn",
     "verify": "ambidex.verification",
 }
 
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ambidex.learn import ActionMap as ActionMap
     from ambidex.learn import Augmentation as Augmentation
     from ambidex.learn import CalibratedFit as CalibratedFit
+    from ambidex.learn import CanonicalFrame as CanonicalFrame
     from ambidex.learn import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn import EquivariantMlp as EquivariantMlp
     from ambidex.learn import PairwiseFit as PairwiseFit

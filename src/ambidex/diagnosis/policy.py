@@ -105,12 +105,18 @@ def diagnose_run(
     :param observations: a file of visited observations instead
     """
     from ambidex.experiment.trained import stored
+    from ambidex.learn.relabel.frame import EnvFrame
 
     run = _read(directory)
     group = run.group
     if group is None:
         raise ValueError(f"{directory} has no symmetry.yaml, so there is nothing to compare actuators by")
     policy = stored.load(directory, "last")
+    if isinstance(policy.env, EnvFrame):
+        raise ValueError(
+            f"{directory}: its policy acts in a canonical frame, where an action is now that of one "
+            "actuator, now that of another; log (s, a, s') of the robot itself and give it with --transitions"
+        )
     log: Log | None = None
     try:
         if observations is not None:

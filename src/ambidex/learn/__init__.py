@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ambidex.learn.networks.policy import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn.normalize import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.learn.ppo import SymmetricPPO as SymmetricPPO
+    from ambidex.learn.relabel.frame import CanonicalFrame as CanonicalFrame
     from ambidex.learn.update.iteration import NonFiniteLoss as NonFiniteLoss
 
 # Loaded when first used, so that describing a loss does not import torch.
@@ -31,6 +32,7 @@ _HOME = {
     "Augmentation": "ambidex.learn.losses.augmentation",
     "CalibratedFit": "ambidex.learn.fits.calibrated",
     "Calibration": "ambidex.actuators.calibration",
+    "CanonicalFrame": "ambidex.learn.relabel.frame",
     "EquivariantActorCriticPolicy": "ambidex.learn.networks.policy",
     "EquivariantMlp": "ambidex.learn.networks.mlp",
     "Identification": "ambidex.actuators.identification",
@@ -47,8 +49,8 @@ _HOME = {
 
 __all__ = [  # noqa: RUF022
     "SymmetricPPO", "MSL", "PSL", "ASL", "Augmentation", "PairwiseFit", "CalibratedFit", "TransitionFit",
-    "calibrate", "Calibration", "identify", "Identification", "ActionMap", "SymmetricVecNormalize",
-    "NonFiniteLoss", "EquivariantActorCriticPolicy", "EquivariantMlp",
+    "EquivariantActorCriticPolicy", "EquivariantMlp", "CanonicalFrame", "calibrate", "Calibration",
+    "identify", "Identification", "ActionMap", "SymmetricVecNormalize", "NonFiniteLoss",
 ]  # fmt: skip
 
 

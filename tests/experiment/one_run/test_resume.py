@@ -27,6 +27,9 @@ SMALL = {
 CONFIGS = {
     "triangle": resolve("triangle-rust", "asl", SMALL | {"num_envs": 8, "steps": 8 * 16 * 40}),
     "sampled": resolve("triangle-rust", "asl", SMALL | {"num_envs": 8, "steps": 2048, "symmetry_samples": 2}),
+    "relabel": resolve(
+        "triangle-rust", "relabel", SMALL | {"num_envs": 8, "steps": 1024, "frame_by": "position"}
+    ),
     "plain": resolve("triangle-rust", "ppo", SMALL | {"num_envs": 8, "steps": 2048}),
     "ant": resolve("A2.1", "asl", SMALL | {"n_steps": 64, "steps": 64 * 6}),
     "pendulum": resolve(None, "ppo", SMALL | {"env": "Pendulum-v1", "n_steps": 128, "steps": 128 * 8}),
@@ -112,7 +115,7 @@ def test_killed_ten_times_and_equal_to_the_bit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["sampled", "plain", pytest.param("ant", marks=pytest.mark.pybullet), "pendulum"]
+    "name", ["sampled", "relabel", "plain", pytest.param("ant", marks=pytest.mark.pybullet), "pendulum"]
 )
 def test_resumed_in_another_process_and_equal_to_the_bit(tmp_path, name):
     config = CONFIGS[name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
 import torch
@@ -18,6 +18,7 @@ from ambidex.symmetry import SymmetryGroup
 if TYPE_CHECKING:
     from ambidex.learn import SymmetricPPO
 
+_Environment = TypeVar("_Environment", VecEnv, gym.Env)
 EVALUATION_SEED_OFFSET = 1_000_000
 _TRIANGLE = "ambidex/Triangle-v0"
 _ACTIVATIONS = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "elu": torch.nn.ELU}
@@ -32,21 +33,29 @@ def symmetry_source(config: RunConfig) -> str | None:
     return scenarios.get(config.scenario).symmetry
 
 
-def training_environment(config: RunConfig) -> VecEnv:
-    """The environments that a run learns from, all in this process."""
+def training_environment(config: RunConfig, group: SymmetryGroup | None = None) -> VecEnv:
+    """The environments that a run learns from, all in this process, as its method shows them."""
     count = config.hyperparameters.num_envs
+    env: VecEnv
     if _environment_id(config) == _TRIANGLE:
         from ambidex.envs.triangle.robot import TriangleVecEnv
 
-        return TriangleVecEnv(count, scenario=config.scenario or "triangle", seed=config.seed)
-    return DummyVecEnv([lambda: Monitor(_make(config)) for _ in range(count)])
+        env = TriangleVecEnv(count, scenario=config.scenario or "triangle", seed=config.seed)
+    else:
+        env = DummyVecEnv([lambda: Monitor(_make(config)) for _ in range(count)])
+    return _wrapped(env, config, group)
 
 
-def evaluation_environment(config: RunConfig, **options: Any) -> gym.Env:
-    """A second environment, with its own goals and generator."""
+def evaluation_environment(config: RunConfig, group: SymmetryGroup | None = None, **options: Any) -> gym.Env:
+    """A second environment, with its own goals and generator, as the run's method shows it."""
     if config.scenario is not None:
         options["evaluation"] = True
-    return _make(config, **options)
+    return _wrapped(_make(config, **options), config, group)
+
+
+def _wrapped(env: _Environment, config: RunConfig, group: SymmetryGroup | None) -> _Environment:
+    wrap = METHODS.get(config.method).wrap
+    return env if wrap is None or group is None else wrap(env, config, group)
 
 
 def robot_age(config: RunConfig, steps: int) -> int:

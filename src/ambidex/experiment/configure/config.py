@@ -66,6 +66,12 @@ class Hyperparameters(_Strict):
         default=None, description="what may lead away from the symmetry (equivariant); null: nothing"
     )
     relax_penalty: float = Field(default=0.0, ge=0, description="of the squares of what is relaxed")
+    frame_by: str | None = Field(
+        default="goal", description="the field that chooses the canonical state (relabel); null: all of it"
+    )
+    frame_margin: float = Field(
+        default=0.1, ge=0, lt=1, description="how much better another frame must be (relabel)"
+    )
     desired_kl: float | None = Field(
         default=None, gt=0, description="the learning rate follows the KL divergence; null: it is constant"
     )

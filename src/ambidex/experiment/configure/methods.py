@@ -34,6 +34,8 @@ class Method:
     :param needs_symmetries: whether it learns from them, rather than only being measured by them
     :param fits: whether it fits action maps, so that the settings ``fit`` and ``form`` count
     :param dash: of its lines
+    :param wrap: puts a wrapper around environments, for training (a VecEnv) and afterwards (a Gymnasium
+        environment) alike, from them, a run's configuration and the robot's symmetries
     """
 
     name: str
@@ -44,6 +46,7 @@ class Method:
     needs_symmetries: bool = True
     fits: bool = False
     dash: Dash = "solid"
+    wrap: Callable[[Any, RunConfig, SymmetryGroup], Any] | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", self.name):
@@ -109,6 +112,13 @@ def _equivariant(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
     }
 
 
+def _canonical_frame(env: Any, config: RunConfig, group: SymmetryGroup) -> Any:
+    from ambidex.learn import CanonicalFrame
+
+    h = config.hyperparameters
+    return CanonicalFrame(env, group, by=h.frame_by, margin=h.frame_margin)
+
+
 # The paper's colours: ASL blue, PSL red, MSL green, PPO dotted black.
 BASELINE = Method(
     name="ppo",
@@ -159,6 +169,14 @@ METHODS: Registry[Method] = Registry(
             sentence="A network that has the symmetry from the first step.",
             colours=("#8250df", "#c297ff"),
             arguments=_equivariant,
+        ),
+        Method(
+            name="relabel",
+            label="Relabeling",
+            sentence="Plain PPO on canonical states: each state is turned into one domain, its action back.",
+            colours=("#bf5700", "#ffa657"),
+            arguments=_no_loss,
+            wrap=_canonical_frame,
         ),
     ],
 )

@@ -16,8 +16,10 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecMonitor
 
 from ambidex.common.files import Arrays
+from ambidex.learn.relabel.frame import EnvFrame
+from ambidex.learn.relabel.vec_frame import VecFrame
 
-_KEPT_HERE = (VecMonitor, Monitor, wrappers.TimeLimit)
+_KEPT_HERE = (VecMonitor, Monitor, wrappers.TimeLimit, EnvFrame, VecFrame)
 _WITHOUT_STATE = (DummyVecEnv, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker)
 
 
@@ -89,6 +91,8 @@ def _capture_layer(layer: Any) -> Arrays:
         return {"rewards": np.array(layer.rewards, dtype=np.float64), "done": np.array(layer.needs_reset)}
     if isinstance(layer, wrappers.TimeLimit):
         return {"elapsed": np.array(layer._elapsed_steps)}
+    if isinstance(layer, EnvFrame | VecFrame):
+        return {"elements": layer.elements.copy()}
     if _is_mujoco(layer):
         return _mujoco_arrays(layer) | _generator(layer)
     if _is_classic_control(layer):
@@ -107,6 +111,8 @@ def _restore_layer(layer: Any, own: Arrays) -> None:
         layer.needs_reset = bool(own["done"])
     elif isinstance(layer, wrappers.TimeLimit):
         layer._elapsed_steps = int(own["elapsed"])  # type: ignore[assignment]
+    elif isinstance(layer, EnvFrame | VecFrame):
+        layer.elements = own["elements"].copy()
     elif _is_mujoco(layer):
         for name, array in own.items():
             if name == "time":

@@ -15,6 +15,7 @@ from stable_baselines3.common.logger import Logger
 from ambidex.common.files import write_arrays, write_json
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig
+from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
 from ambidex.experiment.one_run.metrics import COLUMNS, MetricFiles
@@ -75,8 +76,8 @@ class Training:
         self.best: float | None = None
         self.measured: list[Metric] = []
         self.seconds = dict.fromkeys(COLUMNS["timings.csv"][1:], 0.0)
-        self.env = build.training_environment(config)
-        self.evaluation_env = build.evaluation_environment(config)
+        self.env = build.training_environment(config, group)
+        self.evaluation_env = build.evaluation_environment(config, group)
         self.model = build.build_model(config, self.env, group)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
         self.evaluation_env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
@@ -154,10 +155,14 @@ class Training:
         model._update_current_progress_remaining(model.num_timesteps, self.config.steps)
 
     def _measure(self) -> None:
-        """A symmetry loss measures its own; without one it is done here, before the update."""
+        """A symmetry loss measures its own; without one it is done here, before the update.
+
+        The images of a canonical state are states that its policy never sees, and their values mean nothing.
+        """
         is_due = (self.iteration + 1) % self.config.metrics_every == 0
         self.measured = []
-        if is_due and self.model.loss is None and self.group is not None:
+        is_canonical = METHODS.get(self.config.method).wrap is not None
+        if is_due and self.model.loss is None and self.group is not None and not is_canonical:
             self.measured = value_distances(self.model, self.group)
 
     def _update(self) -> None:

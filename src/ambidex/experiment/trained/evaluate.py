@@ -65,11 +65,14 @@ def measure_symmetry(
 ) -> list[PolicySymmetry]:
     """How symmetric a run's policy is, by the robot's geometry; empty where that is unknown."""
     from ambidex.experiment.trained import stored
+    from ambidex.learn.relabel.frame import EnvFrame
     from ambidex.verification.policy_symmetry import policy_symmetry
 
     policy = stored.load(directory, which)
     try:
         count = episodes or policy.config.evaluation_episodes
+        if isinstance(policy.env, EnvFrame):
+            return policy_symmetry(policy.env.without_memory(policy.act), policy.env.env, episodes=count)
         return policy_symmetry(policy.act, policy.env, episodes=count)
     finally:
         policy.env.close()

@@ -16,6 +16,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from ambidex.common.files import write_bytes
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.stored import StoredPolicy, Which
+from ambidex.learn.relabel.frame import EnvFrame
 
 LARGEST_DIFFERENCE = 1e-4
 _RECORDED = 1000
@@ -63,6 +64,11 @@ def export(directory: Path, path: Path, which: Which = "best") -> Exported:
     """
     _require("onnx", "onnxruntime", "onnxscript")
     policy = stored.load(directory, which)
+    if isinstance(policy.env, EnvFrame):
+        raise ValueError(
+            f"{directory}: its policy acts in a canonical frame, and a network does not keep the frame from "
+            "one step to the next; use it within ambidex.CanonicalFrame, or export a run of another method"
+        )
     content = _to_onnx(policy)
     observations = _record(policy)
     difference = float(np.abs(_run_onnx(content, observations) - policy.act(observations)).max())

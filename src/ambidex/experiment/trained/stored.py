@@ -45,9 +45,9 @@ def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPo
     if not path.exists():
         raise ValueError(f"{directory} has no {which} policy yet; it is written at the first evaluation")
     torch.set_num_threads(1)
-    env = build.evaluation_environment(config, **env_options)
     description = directory / "symmetry.yaml"
     group = symmetry.load(description) if description.exists() else None
+    env = build.evaluation_environment(config, group, **env_options)
     policy = build.build_policy(config, env, group)
     arrays = read_arrays(path)
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})

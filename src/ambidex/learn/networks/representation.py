@@ -110,6 +110,6 @@ def _refuse_open(names: tuple[str, ...], table: IntArray) -> None:
     rest = f" and {len(missing) - NAMED} more products" if len(missing) > NAMED else ""
     generators = ", ".join(names[1 : 1 + NAMED]) + (", ..." if len(names) > 1 + NAMED else "")
     raise ValueError(
-        f"{shown}{rest} {'is' if len(missing) == 1 else 'are'} not in the group, and an equivariant network "
-        f"needs a closed one; use SymmetryGroup.from_generators([{generators}])"
+        f"{shown}{rest} {'is' if len(missing) == 1 else 'are'} not in the group, which must be closed; "
+        f"use SymmetryGroup.from_generators([{generators}])"
     )

@@ -1,0 +1,1 @@
+"""RELABEL: a policy that sees each state and all its images as one."""
