@@ -43,8 +43,9 @@ def test_a_short_demonstration(tmp_path, tiny, monkeypatch):
     assert {method: list(returns) for method, returns in shown.returns.items()} == {
         "ppo": [256, 512],
         "asl": [256, 512],
+        "equivariant": [256, 512],
     }
-    assert len(set(shown.directories)) == 4
+    assert len(set(shown.directories)) == 6
     assert all((directory / "run.json").exists() for directory in shown.directories)
     assert [len(ratio.learned) for ratio in shown.ratios] == [2, 2, 2]
 
@@ -57,3 +58,4 @@ def test_the_demonstration_finds_the_rust(tmp_path):
     assert shown.returns["ppo"].keys() == shown.returns["asl"].keys()
     areas = {method: sum(returns.values()) for method, returns in shown.returns.items()}
     assert areas["asl"] > areas["ppo"]
+    assert areas["equivariant"] > areas["ppo"]

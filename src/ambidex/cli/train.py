@@ -90,7 +90,7 @@ def _attend(config: Any, directory: Path, work: Any) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Where the runs and the page are kept.")] = Path("demo"),
 ) -> None:
-    """Two minutes: a rusty triangle robot, PPO against ASL, and what ASL found out about the rust.
+    """Two minutes: a rusty triangle robot, three ways to learn, and what was found out about the rust.
 
     Example: ambidex demo --out demo
     """
@@ -98,7 +98,10 @@ def demo(
     from ambidex.experiment.one_run.progress import Console
     from ambidex.report import write_report
 
-    print("A triangle robot: limb 1 is rusty and needs double the torque, limb 2 triple. Nobody tells ASL.")
+    print("A triangle robot: limb 1 is rusty and needs double the torque, limb 2 triple.")
+    print(
+        "PPO knows no symmetry; ASL is pulled toward it; the equivariant network has it, and fits its motors."
+    )
     shown = demonstrate(out, lambda config: Console(config.title, config.steps))
     print("\nreturn, the mean of three seeds:")
     print_table(
@@ -108,7 +111,7 @@ def demo(
             for method, values in shown.returns.items()
         ],
     )
-    print("\ntorque ratios that ASL learned:")
+    print("\ntorque ratios that the equivariant policy found in its motors:")
     print_table(
         ["", "mean", "of each seed", "true"],
         [

@@ -1,4 +1,4 @@
-"""The demonstration: a rusty robot, plain PPO against ASL, and what ASL found out about the rust."""
+"""The demonstration: a rusty robot, PPO, ASL and an equivariant policy, and what they found out about it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ambidex.experiment.configure.config import RunConfig
-from ambidex.experiment.configure.methods import BASELINE, DEFAULT
+from ambidex.experiment.configure.methods import BASELINE, DEFAULT, EQUIVARIANT
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run.metrics import read_columns
 from ambidex.experiment.one_run.progress import Reporter
 
 SCENARIO = "triangle-rust"
-METHODS = (BASELINE.name, DEFAULT.name)
+METHODS = (BASELINE.name, DEFAULT.name, EQUIVARIANT.name)
 SEEDS = 3
 # Each pair of limbs is mirrored by one reflection; its action map holds the ratio of their torques.
 PAIRS = {"limb 1 / limb 0": ("c", 1, 2.0), "limb 2 / limb 0": ("b", 2, 3.0), "limb 2 / limb 1": ("a", 2, 1.5)}
@@ -46,7 +46,7 @@ class Demonstration:
 
 
 def demonstrate(out: Path, attend: Callable[[RunConfig], AbstractContextManager[Reporter]]) -> Demonstration:
-    """Train both methods on the triangle with rust and read what they found.
+    """Train all methods on the triangle with rust and read what they found.
 
     :param out: holds the runs; runs that are there already are not trained again
     :param attend: opens the progress bar of a run
@@ -63,7 +63,7 @@ def demonstrate(out: Path, attend: Callable[[RunConfig], AbstractContextManager[
     return Demonstration(
         [directory for runs in directories.values() for directory in runs],
         {method: mean_returns(runs) for method, runs in directories.items()},
-        learned_ratios(directories[DEFAULT.name]),
+        learned_ratios(directories[EQUIVARIANT.name]),
     )
 
 

@@ -137,6 +137,13 @@ DEFAULT = Method(
     arguments=_adaptive,
     fits=True,
 )
+EQUIVARIANT = Method(
+    name="equivariant",
+    label="Equivariant",
+    sentence="A network that has the symmetry from the first step.",
+    colours=("#8250df", "#c297ff"),
+    arguments=_equivariant,
+)
 METHODS: Registry[Method] = Registry(
     "method",
     [
@@ -163,13 +170,7 @@ METHODS: Registry[Method] = Registry(
             colours=("#b35900", "#f0a04b"),
             arguments=_augmented,
         ),
-        Method(
-            name="equivariant",
-            label="Equivariant",
-            sentence="A network that has the symmetry from the first step.",
-            colours=("#8250df", "#c297ff"),
-            arguments=_equivariant,
-        ),
+        EQUIVARIANT,
         Method(
             name="relabel",
             label="Relabeling",
