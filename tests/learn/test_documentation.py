@@ -19,7 +19,7 @@ FITS = PAGE.with_name("fits.md")
 def test_the_examples_run() -> None:
     names: dict[str, Any] = {}
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     exec(blocks[0], names)
     learned = names["model"].action_maps()["d"].multipliers
     assert np.isfinite(learned).all()
@@ -27,6 +27,9 @@ def test_the_examples_run() -> None:
     exec(blocks[1], names)
     assert set(names["loss"]) <= set(names["ant"].names)
     exec(blocks[2], names)
+    for transform, loss in names["loss"].items():
+        type(loss).start({transform: loss}, names["ant"], None)  # all names are the ant's
+    exec(blocks[3], names)
 
 
 def test_the_default_fit_is_the_one_that_is_explained() -> None:
