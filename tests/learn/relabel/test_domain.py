@@ -95,7 +95,12 @@ def test_a_state_on_a_border_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("group", "by", "margin", "message"),
     [
-        ("ant", "gaol", 0.1, "no field of the observation is called 'gaol'; there are height, goal, velocity"),
+        (
+            "ant",
+            "gaol",
+            0.1,
+            "no field of the observation is called 'gaol'; there are height, goal, velocity",
+        ),
         ("ant", "height", 0.1, "'height' is the same under xz, yz, .*choose by a field"),
         ("by key", "goal", 0.1, "called 'goal'; there are legs, body"),
         ("by key", [0], 0.1, "by a key or by the name of a field"),
