@@ -113,8 +113,8 @@ def diagnose_run(
     policy = stored.load(directory, "last")
     if isinstance(policy.env, EnvFrame):
         raise ValueError(
-            f"{directory}: its policy acts in a canonical frame, where an action is now that of one actuator, "
-            "now that of another; log (s, a, s') of the robot itself and give it with --transitions"
+            f"{directory}: its policy acts in a canonical frame, where an action is now that of one "
+            "actuator, now that of another; log (s, a, s') of the robot itself and give it with --transitions"
         )
     log: Log | None = None
     try:
