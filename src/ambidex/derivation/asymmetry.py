@@ -124,7 +124,7 @@ class _Comparison:
         return np.asarray(self.pose.xipos[body] - self.pose.xpos[body])
 
     def alone(self) -> Iterator[Asymmetry]:
-        """The bodies that are fixed to a link, have a mass and no counterpart, such as a camera on one side."""
+        """The bodies that are fixed to a link, have a mass and no counterpart, as a camera on one side."""
         for link, bodies in self.skeleton.fixed.items():
             if link not in self.matching.bodies or not link:
                 continue

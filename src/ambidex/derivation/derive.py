@@ -80,8 +80,18 @@ def derive(
         notes += [f"{attempt.name} holds with --near {10 * near:g}" for attempt in wider]
     group = None
     if holding:
-        sections, said = describe_model(given.robot, [a.matching for a in holding], observations)
-        group, notes = _group(Layout(sections), holding), [*notes, *said]
+        try:
+            group, said = _describe(given.robot, holding, observations)
+        except ValueError:
+            if len(holding) == 1:
+                raise
+            others = ", ".join(attempt.name for attempt in holding[1:])
+            notes.append(
+                f"no description by names has {others} besides {holding[0].name}; ask for one of them"
+            )
+            holding = holding[:1]
+            group, said = _describe(given.robot, holding, observations)
+        notes += said
     return Derivation(
         given.robot,
         group,
@@ -150,6 +160,10 @@ def _with_y_up(model: mujoco.MjModel) -> mujoco.MjModel:
     return turned
 
 
-def _group(layout: Layout, holding: Sequence[Attempt]) -> SymmetryGroup:
+def _describe(
+    robot: str, holding: Sequence[Attempt], observations: Observations
+) -> tuple[SymmetryGroup, list[str]]:
+    sections, notes = describe_model(robot, [attempt.matching for attempt in holding], observations)
+    layout = Layout(sections)
     symmetries = [layout.symmetry(attempt.name, attempt.matching.isometry) for attempt in holding]
-    return SymmetryGroup.from_generators(symmetries, layout=layout)
+    return SymmetryGroup.from_generators(symmetries, layout=layout), notes

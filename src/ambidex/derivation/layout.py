@@ -127,11 +127,9 @@ class _Description:
             said = ", ".join(joint_name(model, joint) for joint in ignored)
             yield f"ignored, and left as they are: {said}"
         if self.wanted.layout == "locomotion":
-            left_out = [joint for joint in self.limb_of if joint not in self._observed()]
-            if left_out:
-                yield f"not observed, for nothing drives them: {', '.join(joint_name(model, j) for j in left_out)}"
-
-    # -- limbs -----------------------------------------------------------------------------------------
+            passive = [joint_name(model, joint) for joint in self.limb_of if joint not in self._observed()]
+            if passive:
+                yield f"not observed, for nothing drives them: {', '.join(passive)}"
 
     def _limbs(self) -> dict[str, Any]:
         places: dict[Any, FloatArray] = {
@@ -149,8 +147,8 @@ class _Description:
                 limbs[limb.name]["joints"] = simple
         for motor, name in self.motor_names.items():
             kind, axis = self._motor_axis(motor)
-            turn = {kind: as_direction(axis)}
-            joint = turn["axis"] if "axis" in turn else turn
+            direction = as_direction(axis)
+            joint = direction if kind == "axis" else {kind: direction}
             limbs[name] = {"at": as_place(even["motor", motor]), "joints": {"motor": joint}}
         return limbs
 
@@ -173,7 +171,7 @@ class _Description:
             handedness = np.linalg.det(g.isometry) if turns else 1.0
             axes.append(direction * handedness * g.isometry.T @ self._axis(partner))
         specification: dict[str, Any] = {"axis" if turns else "slide": as_direction(np.mean(axes, axis=0))}
-        if self.model.jnt_limited[joint]:
+        if self.model.jnt_limited[joint] and self.wanted.layout == "state":  # not relative to a default pose
             limits = self.model.jnt_range[joint] - self.pose.get(joint, 0.0)
             low, high = (as_number(limit) for limit in np.round(limits, 6))
             if low < high:
@@ -195,8 +193,6 @@ class _Description:
             data = self.skeleton.pose_at(pose)
             self.straight = {j: data.xaxis[j] for j in range(self.model.njnt)}
         return {joint: value for joint, value in pose.items() if abs(value) > 1e-9}
-
-    # -- observations ----------------------------------------------------------------------------------
 
     def _fields(self, quantity: str) -> Iterator[dict[str, Any]]:
         """The fields of qpos or qvel, in their order."""
@@ -276,8 +272,6 @@ class _Description:
         joints = self._of(self._observed())
         return locomotion_fields(joints, last, history=self.wanted.history, heights=self.wanted.heights)
 
-    # -- actions ---------------------------------------------------------------------------------------
-
     def _driven(self, actuator: int) -> int | None:
         """The joint that the actuator drives alone, if its partners drive that joint's images likewise."""
         own = self.drives.first(actuator)
@@ -312,7 +306,7 @@ class _Description:
         return kind, to_motor.actuators[first][1] * turn * to_motor.isometry @ axis
 
     def _actions(self, quantity: str) -> list[dict[str, Any]]:
-        """One field per run of joints; where a joint has several actuators, partners have fields of one name."""
+        """One field per run of joints; actuators of one joint are in fields of different names."""
         fields: list[dict[str, Any]] = []
         runs: list[tuple[str, list[int | str]]] = []
         for actuator in range(self.drives.count):

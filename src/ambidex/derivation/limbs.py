@@ -43,7 +43,9 @@ def find_limbs(skeleton: Skeleton, group: Sequence[Image]) -> list[Limb]:
     """
     chains = [chain for chain in _chains(skeleton) if _joints(skeleton, chain)]
     names = distinct([_limb_name(skeleton, chain) for chain in chains])
-    said = {joint: _lower(name) for chain, name in zip(chains, names) for joint in _joints(skeleton, chain)}
+    said: dict[int, set[str]] = {}
+    for chain, name in zip(chains, names, strict=True):
+        said |= dict.fromkeys(_joints(skeleton, chain), _lower(name))
     shorts = {joint: _joint_name(skeleton, joint, group, said) for joint in said}
     limbs = []
     for chain, name in zip(chains, names, strict=True):

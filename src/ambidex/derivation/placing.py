@@ -1,7 +1,7 @@
 """Places and axes for a description: averaged over all images, and no two parts at the same place.
 
-A model that is slightly off so still has an exact description; that parts are moved apart changes nothing, for
-only the pattern of places matters.
+A model that is slightly off so still has an exact description; that parts are moved apart changes nothing,
+for only the pattern of places matters.
 """
 
 from __future__ import annotations

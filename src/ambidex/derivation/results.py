@@ -55,8 +55,8 @@ class Derivation:
     """What was found out about a model.
 
     :param robot: the model's name
-    :param group: the transforms of its observations and of its controls, with a layout by names; None if there
-        are none
+    :param group: the transforms of its observations and of its controls, with a layout by names; None if
+        there are none
     :param attempts: what became of each isometry that was tried
     :param asymmetries: what should be symmetric in the model and is not, the largest difference first
     :param asked: whether these isometries were asked for; otherwise all usual ones were tried
@@ -112,7 +112,8 @@ class Derivation:
             yield f"not symmetric in the model under {name}:"
             yield from (f"  {item}" for item in large)
             if small := len(items) - len(large):
-                yield f"  {'and ' if large else ''}{small} small difference{'s' if small > 1 else ''} (--json lists all)"
+                plural = "s" if small > 1 else ""
+                yield f"  {'and ' if large else ''}{small} small difference{plural} (--json lists all)"
 
     def as_dict(self) -> dict[str, Any]:
         """For a program."""

@@ -19,8 +19,8 @@ SLIDE, HINGE = int(mujoco.mjtJoint.mjJNT_SLIDE), int(mujoco.mjtJoint.mjJNT_HINGE
 class Skeleton:
     """Where the parts of a model are, relative to what an isometry leaves in place.
 
-    A body that has joints is a link, and so is the world. A body without joints is part of the link that it is
-    fixed to. A tree whose root is free is seen from its root, any other from the centre of all fixed roots.
+    A body that has joints is a link, and so is the world. A body without joints is part of the link that it
+    is fixed to. A tree whose root is free is seen from its root, any other from the centre of fixed roots.
 
     :param model: the model
     :param ignored: the names of joints that are taken as stiff, and of bodies that are left out together with
@@ -76,7 +76,7 @@ class Skeleton:
 
     def parent(self, link: int) -> int:
         """The link that this one hangs on."""
-        return self.link_of[self.model.body_parentid[link]]
+        return self.link_of[int(self.model.body_parentid[link])]
 
     def below(self, link: int) -> int:
         """How many links hang on this one, and on those."""

@@ -54,8 +54,8 @@ def closed_ranges(matching: Matching) -> Iterator[Unmatched]:
 def wrong_motion(matching: Matching, *, near: float) -> Iterator[Unmatched]:
     """Links of which some pose's image is not where the pose of the images is: a check of all signs at once.
 
-    The pose and its image are both computed by the simulator; nothing of the matching but the map of positions
-    is used.
+    The pose and its image are both computed by the simulator; nothing of the matching but the map of
+    positions is used.
     """
     model, skeleton = matching.model, matching.skeleton
     generator = np.random.default_rng(0)

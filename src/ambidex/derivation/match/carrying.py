@@ -1,7 +1,7 @@
 """How an isometry carries single links and joints of a model, and what hangs on a hinge.
 
-A hinge can make up for the isometry: an arm that points forward is carried to one that points back, which the
-same arm does after half a turn of its shoulder, and a leg whose knee is bent at zero to one whose knee is not.
+A hinge can make up for the isometry: an arm that points forward is carried to one that points back, which
+the same arm does after half a turn of its shoulder; a leg with a bent knee at zero to one without.
 What hangs on such a hinge is then carried by the isometry followed by the turn.
 """
 
@@ -132,7 +132,7 @@ class Carrier:
             if not skeleton.model.jnt_limited[hinges].any() or self._ranges_shift(*hinges):
                 yield image - anchor, centres[1] - anchor
             return
-        for child in children:
+        for child in children[:2]:  # what fits brings the first to some place, or the second if it has none
             for other in skeleton.children[partner]:
                 if skeleton.kinds(child) != skeleton.kinds(other):
                     continue

@@ -16,6 +16,8 @@ from ambidex.derivation.match.carrying import Carrier
 from ambidex.derivation.naming import are_sides, body_name, joint_name
 from ambidex.derivation.skeleton import BALL, FREE, HINGE, SLIDE, Skeleton
 
+MOST_TURNS = 8  # that are tried at one hinge
+
 
 class Unmatched(NamedTuple):
     """Something of a model that has no image in it.
@@ -99,7 +101,7 @@ class TreeMatching:
         )
 
     def _corresponds(self, carrier: Carrier, link: int, partner: int) -> bool:
-        """Whether the partner has the joints that the link is carried to, and its mass where the link's is."""
+        """Whether the partner has the joints that the link is carried to, and the mass where it has its."""
         key = (carrier.key, link, partner)
         if key not in self._correspondences:
             fits = carrier.joints(link, partner) is not None
@@ -138,6 +140,8 @@ class TreeMatching:
         tried = {carrier.key}
         for turn in carrier.turns(link, partner):
             turned = carrier.turned(partner, turn)
+            if len(tried) > MOST_TURNS:
+                break
             if turned.key in tried or (children and not self._any_fits(turned, link, partner)):
                 continue
             tried.add(turned.key)
@@ -182,7 +186,8 @@ class TreeMatching:
         for body in self.skeleton.fixed[link]:
             there = [other for other in left if carrier.distance(body, other) <= carrier.tolerance]
             if there:
-                image = min(there, key=lambda other, body=body: self._unlikeness(carrier, body, other))
+                unlikeness = {other: self._unlikeness(carrier, body, other) for other in there}
+                image = min(there, key=unlikeness.__getitem__)
                 self.bodies[body], self.matrices[body] = image, carrier.matrix
                 left.remove(image)
 

@@ -65,7 +65,7 @@ def _load_urdf(path: Path, floating: bool | None) -> Loaded:
         notes = [f"all meshes are left out, for MuJoCo says: {_one_line(error)}", *urdf.notes]
     light = np.flatnonzero((model.body_mass > 0) & (model.body_mass <= LEAST_MASS))
     if len(light):
-        names = ", ".join(body_name(model, body) for body in light)
+        names = ", ".join(body_name(model, int(body)) for body in light)
         notes.append(f"links that move and have no mass get a millionth of a kilogram: {names}")
     if floats and floating is None:
         notes.append("the base floats, for the root of the file is not called world (otherwise: --fixed)")
