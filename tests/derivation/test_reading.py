@@ -125,7 +125,8 @@ def test_the_observations_of_locomotion(tmp_path):
 
 def test_what_is_ignored_stays_itself_and_is_said_in_the_file(tmp_path):
     tail = f"""<link name="tail"><inertial><mass value="1"/>{SOUND}</inertial></link>
-        <joint name="wag" type="revolute"><parent link="base"/><child link="tail"/><origin xyz="-.2 .3 0"/><axis xyz="0 0 1"/>
+        <joint name="wag" type="revolute"><parent link="base"/><child link="tail"/>
+        <origin xyz="-.2 .3 0"/><axis xyz="0 0 1"/>
         <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
     file = written(tmp_path, biped(extra=tail))
     assert not derive(file, plane="xz").holds
