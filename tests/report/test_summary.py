@@ -72,7 +72,7 @@ def test_every_interval_depends_on_the_seed_and_on_nothing_else(scattered: Path)
     for name, interval in first.items():
         second = other[name]
         assert interval is not None and second is not None
-        assert interval.value == second.estimate
+        assert interval.value == second.value
         assert interval != second, name
 
 

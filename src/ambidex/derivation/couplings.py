@@ -10,7 +10,8 @@ import numpy as np
 
 from ambidex.common.arrays import FloatArray
 from ambidex.derivation.differences import Asymmetry, lists, numbers, ranges
-from ambidex.derivation.match.actuators import common_sign, joints_of_tendon
+from ambidex.derivation.match.actuators import common_sign
+from ambidex.derivation.match.drives import joints_of_tendon
 from ambidex.derivation.match.matching import Matching
 from ambidex.derivation.naming import body_name, joint_name
 
@@ -44,6 +45,8 @@ def _joint_equalities(matching: Matching) -> Iterator[Asymmetry]:
     model = matching.model
     given = {equality: _coupled(model, equality) for equality in _active(model, (JOINT,))}
     for equality, joints in given.items():
+        if not {joint for joint in joints if joint >= 0} <= set(matching.joints):
+            continue
         (first, sign), (second, other_sign) = (matching.joints.get(joint, (joint, 1.0)) for joint in joints)
         # With q = s q' of both joints, q1 = sum c_k q2^k becomes q1' = sum s1 s2^k c_k q2'^k.
         image = sign * other_sign ** np.arange(5) * model.eq_data[equality][:5]
@@ -65,7 +68,9 @@ def _body_equalities(matching: Matching) -> Iterator[Asymmetry]:
     for kind in OF_BODIES:
         given = {equality: _connected(model, equality) for equality in _active(model, (kind,))}
         for equality, bodies in given.items():
-            image = frozenset(matching.bodies.get(body, body) for body in bodies)
+            if not bodies <= set(matching.bodies):
+                continue  # what has no image is told already
+            image = frozenset(matching.bodies[body] for body in bodies)
             partner = next((other for other, pair in given.items() if pair == image), None)
             names = _body_names(model, bodies), _body_names(model, image)
             if partner is None:
@@ -120,7 +125,9 @@ def _excluded_contacts(matching: Matching) -> Iterator[Asymmetry]:
     model = matching.model
     given = [frozenset((int(code) >> 16, int(code) & 0xFFFF)) for code in model.exclude_signature]
     for bodies in given:
-        image = frozenset(matching.bodies.get(body, body) for body in bodies)
+        if not bodies <= set(matching.bodies):
+            continue
+        image = frozenset(matching.bodies[body] for body in bodies)
         if image not in given:
             names = _body_names(model, bodies), _body_names(model, image)
             words = f"{names[0]} are excluded from contact, {names[1]} are not"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,116 +18,18 @@ except ImportError:
 from ambidex.common.arrays import FloatArray
 from ambidex.derivation.asymmetry import asymmetries
 from ambidex.derivation.couplings import not_compared
-from ambidex.derivation.differences import Asymmetry
-from ambidex.derivation.layout import beyond_names, describe_model
-from ambidex.derivation.match.matching import NEAR, Matching, match
+from ambidex.derivation.layout import Observations, beyond_names, describe_model
+from ambidex.derivation.match.matching import NEAR, match
 from ambidex.derivation.match.trees import Unmatched
-from ambidex.derivation.surroundings import closed_ranges, obstacles
-from ambidex.symmetry import Layout, SymmetryGroup, save
+from ambidex.derivation.reading.load import Loaded, load_model
+from ambidex.derivation.results import BEYOND, Attempt, Derivation
+from ambidex.derivation.skeleton import FREE
+from ambidex.derivation.surroundings import closed_ranges, obstacles, wrong_motion
+from ambidex.symmetry import Layout, SymmetryGroup
 from ambidex.symmetry import isometry as geometry
 
 USUAL = ("xz", "yz", "xy", "y=x", "y=-x", "r180", "r90", "r120", "rx180", "ry180")
-BEYOND = "description"  # the kind of what the model has but no description by names can say
 RARE = ("m30", "m60", "m120", "m150", "r60", "r72", "r45")  # told of only where they hold
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What became of one isometry.
-
-    :param name: its name
-    :param matching: what it makes of the model
-    :param unmatched: what speaks against it: parts of the model or of the world that have no image
-    """
-
-    name: str
-    matching: Matching
-    unmatched: tuple[Unmatched, ...]
-
-    @property
-    def holds(self) -> bool:
-        return not self.unmatched
-
-    @property
-    def is_trivial(self) -> bool:
-        """Whether it holds but leaves all positions and controls as they are."""
-        return self.holds and self.matching.is_trivial
-
-    def __str__(self) -> str:
-        if not self.holds:
-            if self.unmatched[0].kind == BEYOND:
-                return f"holds, but not by names: {self.unmatched[0].reason}"
-            more = f" (and {len(self.unmatched) - 1} more)" if len(self.unmatched) > 1 else ""
-            return f"does not hold: {self.unmatched[0]}{more}"
-        return "holds, but moves nothing" if self.is_trivial else "holds"
-
-    def as_dict(self) -> dict[str, Any]:
-        unmatched = [item._asdict() for item in self.unmatched]
-        return {"name": self.name, "holds": self.holds, "trivial": self.is_trivial, "unmatched": unmatched}
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """What was found out about a model.
-
-    :param robot: the model's name
-    :param group: the transforms of its positions and velocities (qpos, then qvel) and of its controls, with a
-        layout by names; None if there are none
-    :param attempts: what became of each isometry that was tried
-    :param asymmetries: what should be symmetric in the model and is not, the largest difference first
-    :param asked: whether these isometries were asked for; otherwise all usual ones were tried
-    :param notes: what was assumed
-    :param not_compared: what the model has that was not looked at for asymmetries
-    """
-
-    robot: str
-    group: SymmetryGroup | None
-    attempts: tuple[Attempt, ...]
-    asymmetries: tuple[Asymmetry, ...]
-    asked: bool
-    notes: tuple[str, ...]
-    not_compared: tuple[str, ...] = ()
-
-    @property
-    def holds(self) -> bool:
-        """Whether there is a description, and every isometry that was asked for is in it."""
-        complete = all(attempt.holds for attempt in self.attempts)
-        return self.group is not None and (complete or not self.asked)
-
-    def save(self, path: str | Path) -> None:
-        """Write the description as a YAML file."""
-        if self.group is None:
-            raise ValueError(f"{self.robot}: no isometry that moves anything holds; nothing to write")
-        save(self.group, path)
-
-    def __str__(self) -> str:
-        width = max(len(attempt.name) for attempt in self.attempts)
-        lines = [f"  {attempt.name.ljust(width)}  {attempt}" for attempt in self.attempts]
-        if self.group is None:
-            title = f"{self.robot}: no symmetry that moves anything"
-        else:
-            states, actions = self.group.observation_size, self.group.action_size
-            names = ", ".join(self.group.names)
-            title = f"{self.robot}: {names} ({states} positions and velocities, {actions} actions)"
-        lines = [title, *lines, *(f"note: {note}" for note in self.notes)]
-        if self.group is not None:
-            found = [f"  {item}" for item in self.asymmetries]
-            nothing = f"nothing asymmetric in {'what was compared' if self.not_compared else 'the model'}"
-            lines += ["not symmetric in the model:", *found] if found else [nothing]
-            if self.not_compared:
-                lines.append(f"not compared: {', '.join(self.not_compared)}")
-        return "\n".join(lines)
-
-    def as_dict(self) -> dict[str, Any]:
-        """For a program."""
-        return {
-            "robot": self.robot,
-            "transforms": [] if self.group is None else list(self.group.names),
-            "attempts": [attempt.as_dict() for attempt in self.attempts],
-            "asymmetries": [item.as_dict() for item in self.asymmetries],
-            "notes": list(self.notes),
-            "not_compared": list(self.not_compared),
-        }
 
 
 def derive(
@@ -135,6 +38,11 @@ def derive(
     plane: Any = None,
     rotation: str | tuple[Any, float] | None = None,
     near: float = NEAR,
+    ignore: Sequence[str] = (),
+    floating: bool | None = None,
+    layout: str = "state",
+    history: int = 1,
+    heights: tuple[int, int] | None = None,
 ) -> Derivation:
     """Derive a description from a robot model.
 
@@ -142,39 +50,57 @@ def derive(
     :param plane: a plane of reflection: ``"xz"``, ``"y=x"``, ``"m60"``, or its normal as three numbers
     :param rotation: an axis and degrees, ``"z:90"`` or ``("z", 90)``; with a plane besides, both must hold.
         Without plane and rotation all usual ones are tried
-    :param near: how far from the image a body may be, in parts of the robot's size, and an axis from parallel
+    :param near: how far from its image a joint's axis may be, in parts of the robot's size, and from parallel
+    :param ignore: the names of joints (taken as stiff) and of bodies (left out with all that hangs on them)
+        that need no image
+    :param floating: whether the base moves freely; None for what the file says, and that it does where a URDF
+        file does not say
+    :param layout: ``"state"`` for MuJoCo's qpos and qvel, ``"locomotion"`` for what policies of legged robots
+        observe
+    :param history: with locomotion, the number of time steps
+    :param heights: with locomotion, the rows (along x) and columns (along y) of a height map
     """
-    robot, loaded = _load(model)
-    if not loaded.njnt:
-        raise ValueError(f"{robot}: the model has no joints")
+    observations = Observations(layout, history, heights)
+    given = load_model(model, floating)
+    kinds = given.model.jnt_type
+    if not given.model.nu and not (kinds != FREE).any():
+        raise ValueError(f"{given.robot}: the model has no joints")
     wanted = _wanted(plane, rotation)
-    tried = wanted or {name: geometry.named(name) for name in (*USUAL, *RARE)}
-    has_floor = not str(model).endswith(".urdf")
-    attempts = [_attempt(name, loaded, isometry, near, has_floor) for name, isometry in tried.items()]
-    holding = [attempt for attempt in attempts if attempt.holds and not attempt.is_trivial]
-    notes = () if loaded.nu else ("the model has no actuators; one action for each joint is assumed",)
+    attempts = _attempts(given, wanted, near, ignore, observations)
+    holding = _holding(attempts)
+    notes = list(given.notes)
+    if not holding and not given.has_floor and (kinds == FREE).any():
+        upright = replace(given, model=_with_y_up(given.model))
+        again = _attempts(upright, wanted, near, ignore, observations)
+        if _holding(again):
+            attempts, holding = again, _holding(again)
+            notes.append("nothing holds with z up, so y is taken as up, which a URDF file does not say")
+    if not holding and near == NEAR:
+        wider = _holding(_attempts(given, wanted, 10 * near, ignore, observations))
+        notes += [f"{attempt.name} holds with --near {10 * near:g}" for attempt in wider]
+    group = None
+    if holding:
+        try:
+            group, said = _describe(given.robot, holding, observations)
+        except ValueError:
+            if len(holding) == 1:
+                raise
+            others = ", ".join(attempt.name for attempt in holding[1:])
+            notes.append(
+                f"no description by names has {others} besides {holding[0].name}; ask for one of them"
+            )
+            holding = holding[:1]
+            group, said = _describe(given.robot, holding, observations)
+        notes += said
     return Derivation(
-        robot,
-        _group(robot, holding) if holding else None,
+        given.robot,
+        group,
         tuple(attempt for attempt in attempts if attempt.holds or attempt.name not in RARE or wanted),
-        tuple(asymmetries(*(attempt.matching for attempt in holding))),
+        tuple(asymmetries({attempt.name: attempt.matching for attempt in holding})),
         bool(wanted),
-        notes,
-        tuple(not_compared(loaded)),
+        tuple(notes),
+        tuple(not_compared(given.model)),
     )
-
-
-def _load(model: str | Path | mujoco.MjModel) -> tuple[str, mujoco.MjModel]:
-    if isinstance(model, mujoco.MjModel):
-        name = model.names[: model.names.index(b"\0")].decode()
-        return name or "robot", model
-    path = Path(model)
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    try:
-        return path.stem, mujoco.MjModel.from_xml_path(str(path))
-    except ValueError as error:
-        raise ValueError(f"{path}: MuJoCo cannot read it: {' '.join(str(error).split())}") from None
 
 
 def _wanted(plane: Any, rotation: Any) -> dict[str, FloatArray]:
@@ -196,16 +122,48 @@ def _wanted(plane: Any, rotation: Any) -> dict[str, FloatArray]:
     return wanted
 
 
-def _attempt(name: str, model: mujoco.MjModel, isometry: FloatArray, near: float, has_floor: bool) -> Attempt:
-    matching = match(model, isometry, near=near)
-    against = obstacles(matching, near=near, has_floor=has_floor)
-    unmatched = [*matching.unmatched, *against, *closed_ranges(matching)]
-    if not unmatched and (reason := beyond_names(matching)) is not None:
-        unmatched.append(Unmatched(BEYOND, "by names", reason))
-    return Attempt(name, matching, tuple(unmatched))
+def _attempts(
+    given: Loaded,
+    wanted: dict[str, FloatArray],
+    near: float,
+    ignore: Sequence[str],
+    observations: Observations,
+) -> list[Attempt]:
+    tried = wanted or {name: geometry.named(name) for name in (*USUAL, *RARE)}
+    attempts = []
+    for name, isometry in tried.items():
+        matching = match(given.model, isometry, near=near, ignored=ignore)
+        against = obstacles(matching, near=near, has_floor=given.has_floor)
+        unmatched = [*matching.unmatched, *against, *closed_ranges(matching)]
+        if not unmatched:
+            unmatched += wrong_motion(matching, near=near)
+        if not unmatched and (reason := beyond_names(matching, observations)) is not None:
+            unmatched.append(Unmatched(BEYOND, "by names", reason))
+        attempts.append(Attempt(name, matching, tuple(unmatched)))
+    return attempts
 
 
-def _group(robot: str, holding: Sequence[Attempt]) -> SymmetryGroup:
-    layout = Layout(describe_model(robot, [attempt.matching for attempt in holding]))
+def _holding(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Those that hold and move something, and that one description can say together.
+
+    All have the same actuators. An arm on a base that turns has every vertical plane, each with another zero
+    of the base; without an isometry that keeps the zero pose the first one is taken.
+    """
+    holding = [attempt for attempt in attempts if attempt.holds and not attempt.is_trivial]
+    alike = [a for a in holding if a.matching.drives.count == holding[0].matching.drives.count]
+    return [attempt for attempt in alike if not attempt.matching.offsets] or alike[:1]
+
+
+def _with_y_up(model: mujoco.MjModel) -> mujoco.MjModel:
+    turned = copy(model)
+    turned.opt.gravity = (0, -np.linalg.norm(model.opt.gravity), 0)
+    return turned
+
+
+def _describe(
+    robot: str, holding: Sequence[Attempt], observations: Observations
+) -> tuple[SymmetryGroup, list[str]]:
+    sections, notes = describe_model(robot, [attempt.matching for attempt in holding], observations)
+    layout = Layout(sections)
     symmetries = [layout.symmetry(attempt.name, attempt.matching.isometry) for attempt in holding]
-    return SymmetryGroup.from_generators(symmetries, layout=layout)
+    return SymmetryGroup.from_generators(symmetries, layout=layout), notes

@@ -10,6 +10,8 @@ import numpy as np
 
 from ambidex.common.arrays import FloatArray
 
+SMALL, LENGTHS_SMALL = 1e-2, 2e-3
+LENGTHS = ("place", "centre of mass", "axis")  # what is measured against the robot's size, or in radians
 TOLERANCE = 1e-4  # relative: many models have no more digits (a quarter turn as 1.5708)
 
 
@@ -24,6 +26,7 @@ class Asymmetry:
     :param quantity: in what they differ
     :param difference: how much, relative to the larger; lengths relative to the robot's size
     :param words: the same as a sentence
+    :param transform: the isometry that should carry the one to the other
     """
 
     kind: str
@@ -32,6 +35,12 @@ class Asymmetry:
     quantity: str
     difference: float
     words: str
+    transform: str = ""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may be rounding in the model: a hundredth, of lengths and axes a five hundredth."""
+        return 0 < self.difference < (LENGTHS_SMALL if self.quantity in LENGTHS else SMALL)
 
     def __str__(self) -> str:
         return self.words

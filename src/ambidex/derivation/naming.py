@@ -52,6 +52,18 @@ def shared(names: Sequence[str]) -> str:
     return "_".join(word for word in first if all(word in other for other in others))
 
 
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names with a number behind those that occur before."""
+    seen: list[str] = []
+    for name in names:
+        number, chosen = 1, name
+        while chosen in seen:
+            number += 1
+            chosen = f"{name}_{number}"
+        seen.append(chosen)
+    return seen
+
+
 def geom_name(model: mujoco.MjModel, geom: int) -> str:
     """The geom's name; one without a name is called after its body."""
     return str(model.geom(geom).name or f"geom {geom} of {body_name(model, model.geom_bodyid[geom])}")

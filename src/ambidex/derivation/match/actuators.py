@@ -2,80 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import mujoco
 import numpy as np
 
-from ambidex.derivation.match.trees import Unmatched
-from ambidex.derivation.naming import actuator_name, joint_name
-from ambidex.derivation.skeleton import HINGE, SLIDE
-
-JOINT_DRIVES = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+from ambidex.common.arrays import FloatArray
+from ambidex.derivation.match.drives import Drives
+from ambidex.derivation.match.trees import TreeMatching, Unmatched
+from ambidex.derivation.naming import joint_name
 
 
 def match_actuators(
-    model: mujoco.MjModel, joints: Mapping[int, tuple[int, float]]
+    drives: Drives, tree: TreeMatching, isometry: FloatArray, near: float
 ) -> tuple[dict[int, tuple[int, float]], list[Unmatched]]:
     """The actuator that each one is carried to with the sign of its command there, and what has no image.
 
-    :param joints: the joint that each joint is carried to, and the sign of its value there
+    :param drives: what each actuator acts on
+    :param tree: where the links and joints are carried to
+    :param isometry: a 3 x 3 orthogonal matrix
+    :param near: how far from the image a thrust may be, in parts of the robot's size and of the thrust
     """
+    model = drives.model
     found: dict[int, tuple[int, float]] = {}
     unmatched = []
-    free = list(range(model.nu))
-    for actuator in range(model.nu):
-        driven = _driven(model, actuator)
-        if driven is None:
-            reason = "it drives neither a joint nor a fixed tendon; only these can be matched"
-        elif not set(driven) <= set(joints):
+    free = [actuator for actuator in range(drives.count) if not drives.is_ignored(actuator)]
+    for actuator in list(free):
+        kind = drives.kind(actuator)
+        alike = [partner for partner in free if drives.kind(partner) == kind]
+        driven, thrust = drives.joints(actuator), drives.thrust(actuator)
+        signs: dict[int, float | None] = {}
+        if thrust is not None:
+            reason = "no actuator of its kind pushes where its image does"
+            signs = {
+                partner: _thrust_sign(drives, tree, isometry, near, actuator, partner) for partner in alike
+            }
+        elif driven is None:
+            reason = "it drives neither joints nor a fixed tendon nor a site; only these can be matched"
+        elif not set(driven) <= set(tree.joints):
             reason = "what it drives has no image"
         else:
-            image = {joints[joint][0]: joints[joint][1] * gear for joint, gear in driven.items()}
-            kind = _kind(model, actuator)
-            signs = {
-                partner: common_sign(image, _driven(model, partner))
-                for partner in free
-                if _kind(model, partner) == kind
-            }
-            match = next(((partner, sign) for partner, sign in signs.items() if sign is not None), None)
-            if match is not None:
-                found[actuator] = match
-                free.remove(match[0])
-                continue
+            image = {tree.joints[joint][0]: tree.joints[joint][1] * gear for joint, gear in driven.items()}
             driven_names = " and ".join(joint_name(model, joint) for joint in image)
             reason = f"no actuator of its kind drives {driven_names}"
-        unmatched.append(Unmatched("actuator", actuator_name(model, actuator), reason))
+            signs = {partner: common_sign(image, drives.joints(partner)) for partner in alike}
+        match = next(((partner, sign) for partner, sign in signs.items() if sign is not None), None)
+        if match is None:
+            unmatched.append(Unmatched("actuator", drives.name(actuator), reason))
+        else:
+            found[actuator] = match
+            free.remove(match[0])
     return found, unmatched
 
 
-def _driven(model: mujoco.MjModel, actuator: int) -> dict[int, float] | None:
-    """The joints that an actuator drives, and with which sign and share."""
-    kind, target = model.actuator_trntype[actuator], int(model.actuator_trnid[actuator, 0])
-    gear = float(model.actuator_gear[actuator, 0])
-    if kind in JOINT_DRIVES:
-        return {target: gear} if model.jnt_type[target] in (SLIDE, HINGE) else None
-    if kind == int(mujoco.mjtTrn.mjTRN_TENDON):
-        shares = joints_of_tendon(model, target)
-        return None if shares is None else {joint: gear * share for joint, share in shares.items()}
-    return None
-
-
-def joints_of_tendon(model: mujoco.MjModel, tendon: int) -> dict[int, float] | None:
-    """The joints that a fixed tendon runs over, and their shares of its length; None for a spatial tendon."""
-    start = model.tendon_adr[tendon]
-    wraps = slice(start, start + model.tendon_num[tendon])
-    if set(model.wrap_type[wraps]) != {int(mujoco.mjtWrap.mjWRAP_JOINT)}:
+def _thrust_sign(
+    drives: Drives, tree: TreeMatching, isometry: FloatArray, near: float, actuator: int, partner: int
+) -> float | None:
+    """1 or -1 where the partner pushes and turns as the actuator's image does, up to its sign."""
+    own, other = drives.thrust(actuator), drives.thrust(partner)
+    if own is None or other is None or tree.bodies.get(own.link) != other.link:
         return None
-    shares = zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True)
-    return {int(joint): float(share) for joint, share in shares}
-
-
-def _kind(model: mujoco.MjModel, actuator: int) -> tuple[int, ...]:
-    """How a command becomes a force; the feedback tells a servo of positions from one of speeds."""
-    kinds = (model.actuator_dyntype, model.actuator_gaintype, model.actuator_biastype)
-    feedback = model.actuator_biasprm[actuator, :3] != 0
-    return (*(int(kind[actuator]) for kind in kinds), *map(int, feedback))
+    size = drives.skeleton.size
+    force, torque = isometry @ own.force, np.linalg.det(isometry) * isometry @ own.torque
+    off = np.linalg.norm(isometry @ own.place - other.place)
+    if np.abs(force).max() > 0 and off > near * size:
+        return None  # a pure torque acts on the whole body, wherever its site is
+    images = np.append(force * size, torque), np.append(other.force * size, other.torque)
+    scale = max(float(np.abs(part).max()) for part in images)
+    fits = (sign for sign in (1.0, -1.0) if np.abs(images[0] - sign * images[1]).max() <= near * scale)
+    return next(fits, None) if scale > 0 else None
 
 
 def common_sign(image: dict[int, float], driven: dict[int, float] | None) -> float | None:

@@ -1,11 +1,12 @@
 """Which body, joint and actuator of a MuJoCo model an isometry carries to which, and so its states.
 
 The model is looked at with all hinges and slides at zero, so that the image of a joint's value is the value
-of a joint or its negative, with an offset for endless hinges only.
+of a joint or its negative, with an offset where the zero pose itself is not symmetric.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from ambidex.common.arrays import FloatArray
 from ambidex.derivation.match.actuators import match_actuators
+from ambidex.derivation.match.drives import Drives
 from ambidex.derivation.match.trees import TreeMatching, Unmatched
-from ambidex.derivation.skeleton import BALL, FREE
+from ambidex.derivation.skeleton import BALL, FREE, Skeleton
 
 NEAR = 1e-3
 
@@ -24,19 +26,25 @@ NEAR = 1e-3
 class Matching:
     """Where an isometry carries the parts of a model, all by their ids.
 
-    :param model: the model
+    What is ignored is carried nowhere: it keeps its value.
+
+    :param skeleton: the model, with what is ignored in it
+    :param drives: what its actuators act on
     :param isometry: the 3 x 3 matrix, which acts on the world about ``centre``
     :param centre: the point of the world that stays
-    :param bodies: the body that each body is carried to
+    :param bodies: the body that each body is carried to; of bodies without joints only where there is one
     :param joints: the joint that each joint is carried to, and the sign of its value there (1 for free and
         ball joints, see ``frames``)
     :param actuators: the same for actuators
-    :param offsets: what is added to the image of a joint's value; only endless hinges have one
+    :param offsets: what is added to the image of a joint's value, where the zero pose is not symmetric
     :param frames: for the body of each free or ball joint, the isometry from its frame to its image's frame
+    :param matrices: for each body with an image the isometry of its directions: another one than ``isometry``
+        where a joint before it makes up for the zero pose
     :param unmatched: what has no image
     """
 
-    model: mujoco.MjModel
+    skeleton: Skeleton
+    drives: Drives
     isometry: FloatArray
     centre: FloatArray
     bodies: dict[int, int]
@@ -44,7 +52,12 @@ class Matching:
     actuators: dict[int, tuple[int, float]]
     offsets: dict[int, float]
     frames: dict[int, FloatArray]
+    matrices: dict[int, FloatArray]
     unmatched: tuple[Unmatched, ...]
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        return self.skeleton.model
 
     @property
     def is_complete(self) -> bool:
@@ -100,25 +113,35 @@ class Matching:
         return image
 
 
-def match(model: mujoco.MjModel, isometry: FloatArray, *, near: float = NEAR) -> Matching:
+def match(
+    model: mujoco.MjModel, isometry: FloatArray, *, near: float = NEAR, ignored: Sequence[str] = ()
+) -> Matching:
     """Match the bodies, joints and actuators of a model with their images.
 
     :param model: the model
     :param isometry: a 3 x 3 orthogonal matrix
-    :param near: how far from the image a body may be, in parts of the robot's size, and an axis from parallel
+    :param near: how far from the image an axis may be, in parts of the robot's size, and from parallel
+    :param ignored: the names of joints and bodies that need no image
     """
     isometry = np.asarray(isometry, dtype=np.float64)
-    tree = TreeMatching(model, isometry, near)
-    actuators, undriven = match_actuators(model, tree.joints)
+    skeleton = Skeleton(model, ignored)
+    tree = TreeMatching(skeleton, isometry, near)
+    drives = Drives(skeleton)
+    actuators, undriven = match_actuators(drives, tree, isometry, near)
+    if undriven and not model.nu:  # couplings of one side only
+        drives = Drives(skeleton, coupled=False)
+        actuators, undriven = match_actuators(drives, tree, isometry, near)
     return Matching(
-        model,
+        skeleton,
+        drives,
         isometry,
-        tree.skeleton.centre,
+        tree.centre,
         tree.bodies,
         tree.joints,
         actuators,
         tree.offsets,
         tree.frames,
+        tree.matrices,
         (*tree.unmatched, *undriven),
     )
 
