@@ -11,11 +11,18 @@ from ambidex.envs.triangle.robot import TriangleVecEnv
 
 
 def train(
-    robots: int, callback: BaseCallback, *, scenario: str, seed: int, steps: int, **options: Any
+    robots: int,
+    callback: BaseCallback,
+    *,
+    scenario: str,
+    seed: int,
+    steps: int,
+    policy: str = "MlpPolicy",
+    **options: Any,
 ) -> SymmetricPPO:
     """Train so many robots at once; the options are those of `SymmetricPPO` that are not fixed here."""
     model = SymmetricPPO(
-        "MlpPolicy",
+        policy,
         TriangleVecEnv(robots, scenario=scenario, seed=seed),
         symmetries=load("triangle"),
         n_steps=64,

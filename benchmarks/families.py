@@ -1,0 +1,119 @@
+"""Which way to use a symmetry learns best? The rusty triangle, all families under the same settings of PPO.
+
+    OMP_NUM_THREADS=1 python benchmarks/families.py --seeds 10 --out results/families-triangle
+
+Prints a table of the mean deterministic return (and its standard error) over the training, and writes it as
+CSV beside a figure. The weights of the losses are the presets of ``triangle-rust``; nothing else differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import triangle
+from stable_baselines3.common.callbacks import BaseCallback
+
+from ambidex import ASL, MSL, PSL, Augmentation, TransitionFit
+from ambidex.common.files import write_text
+from ambidex.envs.triangle.robot import TriangleVecEnv
+
+SCENARIO = "triangle-rust"
+ADAPTIVE = {"policy_weight": 0.3, "max_shift": 1.0, "dead_zone": 0.0, "value_gate": None}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "PPO": {},
+    "augmentation": {"loss": Augmentation()},
+    "MSL": {"loss": MSL(policy_weight=0.1, value_weight=0.1)},
+    "PSL": {"loss": PSL(policy_weight=0.01, value_weight=0.1)},
+    "ASL": {"loss": ASL(**ADAPTIVE, fit=TransitionFit())},
+    "equivariant": {"policy": "EquivariantMlpPolicy"},
+    "MSL, actuators": {"loss": MSL(policy_weight=0.1, value_weight=0.1), "actuators": TransitionFit()},
+    "equivariant, actuators": {"policy": "EquivariantMlpPolicy", "actuators": TransitionFit()},
+}
+ROLLOUT = 256  # steps of all environments together
+SHOWN = (1280, 3328, 6400, 12_800, 19_200, 25_600)
+
+
+class Curve(BaseCallback):
+    """The mean return of 100 robots under the policy's mean actions, before every update."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.returns: list[float] = []
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        robots = TriangleVecEnv(100, scenario=SCENARIO, seed=1)
+        observations = robots.reset()
+        total = 0.0
+        for _ in range(50):
+            observations, rewards, *_ = robots.step(self.model.predict(observations, deterministic=True)[0])
+            total += float(rewards.mean())
+        self.returns.append(total)
+
+
+def curve(family: str, seed: int, steps: int) -> list[float]:
+    measured = Curve()
+    triangle.train(
+        4,
+        measured,
+        scenario=SCENARIO,
+        seed=seed,
+        steps=steps,
+        fast=True,
+        batch_size=64,
+        n_epochs=10,
+        learning_rate=3e-4,
+        **FAMILIES[family],
+    )
+    return measured.returns
+
+
+def draw(curves: dict[str, np.ndarray], path: Path) -> None:
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    for place, (family, returns) in enumerate(curves.items()):
+        steps = ROLLOUT * np.arange(1, returns.shape[1] + 1)
+        mean, error = returns.mean(axis=0), returns.std(axis=0, ddof=1) / np.sqrt(len(returns))
+        colour = f"C{place}"
+        axes.plot(steps, mean, color=colour, label=family, linestyle=":" if family == "PPO" else "-")
+        axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+    axes.set(xlabel="training steps", ylabel="deterministic return", ylim=(20, 50.5))
+    axes.set_title(f"The rusty triangle, {len(returns)} seeds: mean and standard error")
+    axes.legend(loc="lower right")
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=25_600)
+    parser.add_argument("--out", type=Path, help="of a .csv and a .png file")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    shown = [steps for steps in SHOWN if steps <= arguments.steps]
+    lines = ["family," + ",".join(f"{steps},{steps} error" for steps in shown)]
+    curves: dict[str, np.ndarray] = {}
+    for family in FAMILIES:
+        returns = np.array([curve(family, seed, arguments.steps) for seed in range(arguments.seeds)])
+        curves[family] = returns
+        points = returns[:, [steps // ROLLOUT - 1 for steps in shown]]
+        errors = points.std(axis=0, ddof=1) / np.sqrt(len(points))
+        pairs = list(zip(points.mean(axis=0), errors, strict=True))
+        print(f"{family:<24}" + "  ".join(f"{mean:5.1f} ± {error:.1f}" for mean, error in pairs), flush=True)
+        lines.append(f'"{family}",' + ",".join(f"{mean:.2f},{error:.2f}" for mean, error in pairs))
+    if arguments.out is not None:
+        write_text(arguments.out.with_suffix(".csv"), "\n".join(lines) + "\n")
+        draw(curves, arguments.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
