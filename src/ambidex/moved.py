@@ -81,7 +81,7 @@ MOVED: dict[str, str | tuple[str, ...]] = {
     "learn.fast": "learn.update.fast.update",
     "learn.fast_epoch": "learn.update.fast.epoch",
     "learn.fast_log": "learn.update.fast.log",
-    "learn.fast_losses": "learn.update.fast.gradients",
+    "learn.fast_losses": ("learn.losses.surrogate", "learn.update.fast.value_losses"),
     "learn.fast_mlp": "learn.update.fast.mlp",
     "learn.flat_adam": "learn.update.fast.adam",
     "learn.form_fit": "learn.fits.bent",

@@ -1,4 +1,4 @@
-"""The examples of the pages Learn and Fits, run as they are printed."""
+"""The examples of the pages Learn, Equivariant and Fits, run as they are printed."""
 
 from __future__ import annotations
 
@@ -30,6 +30,17 @@ def test_the_examples_run() -> None:
     for transform, loss in names["loss"].items():
         type(loss).start({transform: loss}, names["ant"], None)  # all names are the ant's
     exec(blocks[3], names)
+
+
+def test_the_examples_of_equivariant_policies_run() -> None:
+    names: dict[str, Any] = {}
+    page = PAGE.with_name("equivariant.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(block, names)
+    scale = names["model"].policy.actuator_scale.numpy()
+    np.testing.assert_allclose(scale / scale[0], [1, 2, 3], rtol=0.05)
 
 
 def test_the_default_fit_is_the_one_that_is_explained() -> None:

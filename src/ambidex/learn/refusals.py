@@ -15,6 +15,7 @@ from torch import nn
 
 from ambidex.learn.losses.loss import SymmetryLoss, losses_by_transform
 from ambidex.learn.normalize import SymmetricVecNormalize
+from ambidex.learn.spaces import check_actions, check_observations
 from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
                 )
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
-        _check_observations(model.observation_space, group)
+        check_observations(model.observation_space, group)
         _check_actions(model.action_space, group, losses)
     return losses
 
@@ -101,58 +102,21 @@ def _check_samples(samples: object, most: int) -> None:
         )
 
 
-def _check_observations(space: spaces.Space[object], group: SymmetryGroup) -> None:
-    size = group.observation_size
-    if isinstance(space, spaces.Dict):
-        if not isinstance(size, dict):
-            raise ValueError(
-                f"the observations are a Dict of {sorted(space.spaces)}, but the group describes one vector "
-                f"of {size}; describe each key (DictMap)"
-            )
-        if set(space.spaces) != set(size):
-            raise ValueError(
-                f"the observations have the keys {sorted(space.spaces)}, the group describes {sorted(size)}"
-            )
-        for key, part in space.spaces.items():
-            _check_box(part, size[key], f"observation {key!r}")
-    elif isinstance(size, dict):
-        raise ValueError(
-            f"the group describes the Dict keys {sorted(size)}, but the observations are no Dict"
-        )
-    else:
-        _check_box(space, size, "observation")
-
-
-def _check_box(space: spaces.Space[object], size: int, what: str) -> None:
-    if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-        raise ValueError(f"the {what} is {space}; symmetries act on Box spaces of one dimension")
-    if space.shape[0] != size:
-        raise ValueError(
-            f"the environment's {what} has {space.shape[0]} elements, but the transforms act on {size}"
-        )
-
-
 def _check_actions(
     space: spaces.Space[object], group: SymmetryGroup, losses: Mapping[str, SymmetryLoss]
 ) -> None:
+    check_actions(space, group)
     if isinstance(space, spaces.Box):
-        _check_box(space, group.action_size, "action")
         for name, loss in losses.items():
             _check_signs(group[name], space)
             loss.refuse(group[name])
         return
-    blocks = _choices(space)
-    if sum(blocks) != group.action_size:
-        raise ValueError(
-            f"the actions {space} have {sum(blocks)} logits, but the transforms act on {group.action_size}"
-        )
     for name, loss in losses.items():
         if loss.moves_gaussian_means:
             raise ValueError(
                 f"transform {name!r}: {type(loss).__name__} moves the mean of a Gaussian, which discrete "
                 "actions do not have; use MSL"
             )
-        _check_permutation(name, group, blocks)
 
 
 def _check_signs(symmetry: Symmetry, space: spaces.Box) -> None:
@@ -170,32 +134,3 @@ def _check_signs(symmetry: Symmetry, space: spaces.Box) -> None:
             f"[{ends[:, element].min():g}, {ends[:, element].max():g}]; check the multiplier, or shift the "
             "actions so that 0 lies within their ranges"
         )
-
-
-def _choices(space: spaces.Space[object]) -> list[int]:
-    """The number of logits of each independent choice."""
-    if isinstance(space, spaces.Discrete):
-        return [int(space.n)]
-    if isinstance(space, spaces.MultiDiscrete):
-        return [int(n) for n in np.ravel(space.nvec)]
-    if isinstance(space, spaces.MultiBinary):
-        return [1] * int(np.prod(space.shape))
-    raise ValueError(f"the action space {space} is not supported")
-
-
-def _check_permutation(name: str, group: SymmetryGroup, blocks: list[int]) -> None:
-    table = group[name].action_map
-    if not isinstance(table, IndexMap) or not np.array_equal(table.multipliers, np.ones(table.size)):
-        raise ValueError(
-            f"transform {name!r}: the symmetry of discrete actions is a permutation of their logits; "
-            "every action multiplier must be 1"
-        )
-    choice = np.repeat(np.arange(len(blocks)), blocks)
-    starts = np.cumsum([0, *blocks])
-    for block, size in enumerate(blocks):
-        sources = choice[table.indices[starts[block] : starts[block + 1]]]
-        if len(set(sources.tolist())) > 1 or blocks[sources[0]] != size:
-            raise ValueError(
-                f"transform {name!r}: the logits of choice {block} come from choices "
-                f"{sorted(set(sources.tolist()))}; a choice is read whole from one choice of the same size"
-            )

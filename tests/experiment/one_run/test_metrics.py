@@ -1,4 +1,5 @@
 import csv
+import time
 
 import numpy as np
 import pytest
@@ -76,6 +77,7 @@ def test_tensorboard_forgets_what_a_resumed_run_does_again(tmp_path):
         files.add_scalars(steps, {"train/loss": float(steps)})
     lengths = files.settle()
     files.close()
+    time.sleep(1.1)  # TensorBoard reads files by their names, which hold the second
     files = MetricFiles(tmp_path, lengths=lengths, steps=20)
     files.add_scalars(30, {"train/loss": 31.0})
     files.close()

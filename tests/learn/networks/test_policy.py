@@ -184,7 +184,7 @@ def test_discrete_actions_have_no_log_std() -> None:
         ({"relax": "everything"}, "'biases' or 'weights', got 'everything'"),
         ({"relax_penalty": -1.0}, "at least 0"),
         ({"symmetries": load("triangle")}, "has 28 elements, but the transforms act on"),
-        ({"symmetries": by_key()}, "describe each key of a Dict"),
+        ({"symmetries": by_key()}, "but the observations are no Dict"),
         ({"features_extractor_class": nn.Identity}, "leave features_extractor_class out"),
     ],
 )
@@ -207,7 +207,7 @@ def test_state_dependent_exploration_is_refused() -> None:
 @pytest.mark.parametrize(
     ("actions", "reason"),
     [
-        (spaces.Discrete(6), "action has 6 elements, but the transforms act on 8"),
+        (spaces.Discrete(6), "have 6 logits, but the transforms act on 8"),
         (spaces.Discrete(8), "permutation of their logits"),
         (spaces.Box(-1, 1, (2, 4), np.float32), "Box spaces of one dimension"),
         (spaces.Box(-1, 1, (4,), np.float32), "action has 4 elements, but the transforms act on 8"),

@@ -14,7 +14,7 @@ from ambidex.learn.losses import gaussian
 from ambidex.learn.losses.constants import Batch, DifferentiatedConstants, Outputs, Slopes
 from ambidex.learn.losses.loss import Number
 from ambidex.learn.losses.partial import PartialLoss, sampled_log_probs
-from ambidex.learn.update.fast.gradients import clipped_surrogate
+from ambidex.learn.losses.surrogate import clipped_surrogate
 
 Denominator = Literal["sample", "image"]
 

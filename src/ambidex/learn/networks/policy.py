@@ -23,7 +23,7 @@ from ambidex.learn.networks.log_std import TiedLogStd
 from ambidex.learn.networks.mlp import hidden_layers, output_layer
 from ambidex.learn.networks.relaxation import LayerRelaxation, relaxation_of
 from ambidex.learn.networks.representation import Representation
-from ambidex.learn.networks.spaces import check_actions, check_observations
+from ambidex.learn.spaces import check_actions, check_observations
 from ambidex.symmetry.group import SymmetryGroup
 
 
@@ -96,7 +96,7 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         keys = list(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else None
         self.representation = Representation.of(symmetries, keys)
         check_observations(observation_space, symmetries)
-        check_actions(action_space, self.representation)
+        check_actions(action_space, symmetries)
         super().__init__(
             observation_space,
             action_space,

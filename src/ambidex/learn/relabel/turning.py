@@ -10,8 +10,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from ambidex.common.arrays import FloatArray, IntArray
-from ambidex.learn.networks.spaces import check_actions, check_observations
 from ambidex.learn.relabel.domain import Domain, Field, Vectors
+from ambidex.learn.spaces import check_actions, check_observations
 from ambidex.symmetry import DictMap, IndexMap, LinearMap, SymmetryGroup
 from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.maps import TOLERANCE
@@ -45,7 +45,7 @@ class Turning:
         self.domain = Domain(group, by, margin, keys)
         representation = self.domain.representation
         check_observations(observation_space, group)
-        check_actions(action_space, representation)
+        check_actions(action_space, group)
         elements = [group[name] for name in representation.names[1:]]
         observation_maps = [element.observation_map for element in elements]
         self.observation_space: spaces.Space[Any]

@@ -19,14 +19,15 @@ from torch.nn import functional
 
 from ambidex.learn.losses import gaussian
 from ambidex.learn.losses.constants import Outputs, Slopes
+from ambidex.learn.losses.surrogate import clipped_surrogate
 from ambidex.learn.update.autograd import refuse_non_finite
 from ambidex.learn.update.fast.adam import FlatAdam, flattened, why_not_flat
 from ambidex.learn.update.fast.epoch import EpochPart, epoch
-from ambidex.learn.update.fast.gradients import clipped_surrogate, value_losses
 from ambidex.learn.update.fast.log import FastLog, SampleTerms
 from ambidex.learn.update.fast.mlp import FastMlp, worth_choosing
 from ambidex.learn.update.fast.networks import DenseLayers, DenseLogStd
 from ambidex.learn.update.fast.plain_mlp import PlainMlp, why_not_plain
+from ambidex.learn.update.fast.value_losses import value_losses
 from ambidex.learn.update.iteration import Iteration, NonFiniteLoss, Statistics
 
 if TYPE_CHECKING:
