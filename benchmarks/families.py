@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 import triangle
-from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex import ASL, MSL, PSL, Augmentation, TransitionFit
 from ambidex.common.files import write_text
-from ambidex.envs.triangle.robot import TriangleVecEnv
 
 SCENARIO = "triangle-rust"
 ADAPTIVE = {"policy_weight": 0.3, "max_shift": 1.0, "dead_zone": 0.0, "value_gate": None}
@@ -37,28 +35,8 @@ ROLLOUT = 256  # steps of all environments together
 SHOWN = (1280, 3328, 6400, 12_800, 19_200, 25_600)
 
 
-class Curve(BaseCallback):
-    """The mean return of 100 robots under the policy's mean actions, before every update."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.returns: list[float] = []
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_end(self) -> None:
-        robots = TriangleVecEnv(100, scenario=SCENARIO, seed=1)
-        observations = robots.reset()
-        total = 0.0
-        for _ in range(50):
-            observations, rewards, *_ = robots.step(self.model.predict(observations, deterministic=True)[0])
-            total += float(rewards.mean())
-        self.returns.append(total)
-
-
 def curve(family: str, seed: int, steps: int) -> list[float]:
-    measured = Curve()
+    measured = triangle.Curve(SCENARIO)
     triangle.train(
         4,
         measured,
@@ -71,7 +49,7 @@ def curve(family: str, seed: int, steps: int) -> list[float]:
         learning_rate=3e-4,
         **FAMILIES[family],
     )
-    return measured.returns
+    return [value for _, value in measured.points]
 
 
 def draw(curves: dict[str, np.ndarray], path: Path) -> None:

@@ -17,10 +17,8 @@ from pathlib import Path
 import numpy as np
 import torch
 import triangle
-from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex import ASL
-from ambidex.envs.triangle.robot import TriangleVecEnv
 
 LOSS = ASL(policy_weight=1.0, value_weight=0.5, max_shift=2.0, dead_zone=0.0, value_gate=None, fit=None)
 METHODS = {
@@ -31,28 +29,8 @@ METHODS = {
 SHOWN = (0.1, 0.25, 0.5, 0.75, 1.0)  # of the training
 
 
-class Curve(BaseCallback):
-    """The mean return of 100 robots under the policy's mean actions, before every update."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.points: list[tuple[int, float]] = []
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_end(self) -> None:
-        robots = TriangleVecEnv(100, scenario="triangle", seed=1)
-        observations = robots.reset()
-        total = 0.0
-        for _ in range(50):
-            observations, rewards, *_ = robots.step(self.model.predict(observations, deterministic=True)[0])
-            total += float(rewards.mean())
-        self.points.append((self.num_timesteps, total))
-
-
 def train(method: str, seed: int, steps: int) -> list[tuple[int, float]]:
-    curve = Curve()
+    curve = triangle.Curve("triangle")
     triangle.train(
         4,
         curve,
