@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch.distributions import Normal
 
 from ambidex.envs.triangle.robot import TriangleVecEnv
@@ -190,3 +190,50 @@ def test_refusals(build: Make, arguments: dict[str, Any], message: str) -> None:
 def test_actuators_need_symmetries() -> None:
     with pytest.raises(ValueError, match="actuators are compared by symmetries; pass symmetries="):
         SymmetricPPO("MlpPolicy", TriangleVecEnv(1), actuators=TransitionFit(), device="cpu")
+
+
+def test_another_loss_is_no_other_robot(triangle_robot: SymmetryGroup, tmp_path: Any) -> None:
+    model = SymmetricPPO(
+        "MlpPolicy",
+        TriangleVecEnv(4, scenario="triangle-rust", seed=0),
+        symmetries=triangle_robot,
+        loss=PSL(),
+        actuators=TransitionFit(),
+        n_steps=64,
+        batch_size=64,
+        device="cpu",
+        seed=0,
+    )
+    model.learn(64 * 4 * 4)
+    scale = model.policy.actuator_scale.numpy().copy()
+    assert np.abs(scale / scale[0] - [1, 2, 3]).max() < 0.2
+    model.save(tmp_path / "model.zip")
+    loaded = SymmetricPPO.load(tmp_path / "model.zip", loss=MSL())
+    np.testing.assert_array_equal(loaded.policy.actuator_scale.numpy(), scale)
+    np.testing.assert_allclose(loaded._preparation.actuators.scale, scale, rtol=1e-6)  # type: ignore[union-attr]
+    again = SymmetricPPO.load(tmp_path / "model.zip", actuators=known(triangle_robot))
+    np.testing.assert_allclose(again.policy.actuator_scale.numpy(), SCALE)
+    model.loss = MSL()
+    model.learn(64 * 4)
+    np.testing.assert_allclose(model.policy.actuator_scale.numpy(), scale, rtol=0.1)
+    with pytest.raises(ValueError, match="has actuators behind it and the new one has none"):
+        SymmetricPPO.load(tmp_path / "model.zip", actuators=None)
+
+
+def test_actuators_are_chosen_when_the_model_is_made(build: Make) -> None:
+    model, _ = build(actuators=None)
+    model.actuators = TransitionFit()
+    with pytest.raises(ValueError, match="make a new model with actuators="):
+        model.learn(64)
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "EquivariantMlpPolicy"])
+def test_uneven_statistics_are_refused_without_a_loss_too(triangle_robot: SymmetryGroup, policy: str) -> None:
+    with pytest.raises(ValueError, match="SymmetricVecNormalize"):
+        SymmetricPPO(
+            policy,
+            VecNormalize(TriangleVecEnv(2)),
+            symmetries=triangle_robot,
+            actuators=TransitionFit() if policy == "MlpPolicy" else None,
+            device="cpu",
+        )

@@ -32,7 +32,7 @@ from ambidex.learn.update.actuators import ActuatorChoice, refuse_space
 from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.fast import update as fast
 from ambidex.learn.update.fast.rollout import collect_rollouts
-from ambidex.learn.update.iteration import Iteration, Statistics
+from ambidex.learn.update.iteration import Statistics
 from ambidex.learn.update.preparation import Preparation, state_of_version_0_1
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
@@ -89,7 +89,7 @@ class SymmetricPPO(PPO):
     ) -> None:
         super().__init__(policy, env, _init_setup_model=False, **kwargs)
         if issubclass(self.policy_class, EquivariantActorCriticPolicy) and symmetries is not None:
-            self.policy_kwargs.setdefault("symmetries", symmetries)
+            self.policy_kwargs = {"symmetries": symmetries, **self.policy_kwargs}
         self.symmetries = symmetries
         self.loss = loss
         self.actuators = actuators
@@ -115,15 +115,23 @@ class SymmetricPPO(PPO):
     def _setup_losses(self) -> None:
         losses = checked_losses(self)
         _check_kl(self.desired_kl, self.learning_rate_range)
-        if losses:
+        if (self.actuators is not None) != isinstance(self.policy, Actuated):
+            raise ValueError(
+                "a policy has actuators from the start or never; make a new model with actuators="
+            )
+        if losses or self._needs_symmetry:
             refuse_policy(self.policy, losses)
             refuse_environment(self.env, self._transforms_of(losses))
         saved = self._preparation  # a loaded model brings its own
-        if not isinstance(getattr(saved, "states", None), dict):
+        replaced: frozenset[str] = self.__dict__.pop("_replaced", frozenset())
+        is_current = isinstance(getattr(saved, "states", None), dict)
+        if replaced or not is_current:
             self._preparation = Preparation(
                 self.symmetries, losses, self.symmetry_samples, self.action_space, self.actuators
             )
-            if saved is not None:
+            if saved is not None and is_current and not replaced & {"symmetries", "actuators"}:
+                self._preparation.actuators = saved.actuators  # another loss is no other robot
+            elif saved is not None and not is_current:
                 self._preparation.set_state(state_of_version_0_1(saved))
             apply_actuators(self._preparation.actuators, self.policy)
         if self.fast is True and (reason := fast.supports(self)):
@@ -131,11 +139,18 @@ class SymmetricPPO(PPO):
         self._prepared_choice = self._choice
 
     def _transforms_of(self, names: Iterable[str]) -> list[Symmetry]:
-        return [self.symmetries[name] for name in names] if self.symmetries is not None else []
+        """Those with a loss; all, where the network or what stands behind it needs them."""
+        if self.symmetries is None:
+            return []
+        return list(self.symmetries) if self._needs_symmetry else [self.symmetries[name] for name in names]
 
     @property
-    def _choice(self) -> tuple[object, ...]:
-        return self.symmetries, self.loss, self.symmetry_samples, self.actuators
+    def _needs_symmetry(self) -> bool:
+        return isinstance(self.policy, EquivariantActorCriticPolicy | Actuated)
+
+    @property
+    def _choice(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in ("symmetries", "loss", "symmetry_samples", "actuators")}
 
     @classmethod
     def load(
@@ -150,15 +165,30 @@ class SymmetricPPO(PPO):
     ) -> Self:
         """As Stable-Baselines3's; new symmetries or losses start their fit and history anew."""
         ours = {"symmetries", "loss", "symmetry_samples", "actuators"}
-        if ours & (kwargs.keys() | (custom_objects or {}).keys()):
-            kwargs["_preparation"] = None
-        return super().load(path, env, device, custom_objects, print_system_info, force_reset, **kwargs)
+        if replaced := ours & (kwargs.keys() | (custom_objects or {}).keys()):
+            kwargs["_replaced"] = frozenset(replaced)
+        try:
+            model = super().load(path, env, device, custom_objects, print_system_info, force_reset, **kwargs)
+        except RuntimeError as error:
+            if "actuator_scale" not in str(error):
+                raise
+            raise ValueError(
+                "the saved policy has actuators behind it and the new one has none, or the other way round; "
+                "load it as it was saved"
+            ) from None
+        if model._preparation is not None:
+            apply_actuators(model._preparation.actuators, model.policy)
+        return model
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "_prepared_choice"]
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
-        if self._preparation is not None and isinstance(env, VecEnv) and self._symmetric:
+        if (
+            self._preparation is not None
+            and isinstance(env, VecEnv)
+            and (self._symmetric or self._needs_symmetry)
+        ):
             refuse_environment(env, self._transforms_of(self._preparation.names))
         super().set_env(env, force_reset)
 
@@ -172,13 +202,12 @@ class SymmetricPPO(PPO):
 
     @property
     def _takes_own_update(self) -> bool:
-        follows = self.desired_kl is not None or self.actuators is not None
-        return self._symmetric or self._takes_fast_path or follows
+        pays = bool(getattr(self.policy, "relax_penalty", 0.0))
+        return self._symmetric or self._takes_fast_path or pays or self.actuators is not None
 
     @property
     def _takes_fast_path(self) -> bool:
-        is_ours = isinstance(self.policy, EquivariantActorCriticPolicy | Actuated)
-        wanted = self._symmetric or is_ours if self.fast is None else self.fast
+        wanted = self._symmetric or self._needs_symmetry if self.fast is None else self.fast
         return wanted and fast.supports(self) is None
 
     def learn(
@@ -190,8 +219,9 @@ class SymmetricPPO(PPO):
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
     ) -> Self:
-        if any(now is not before for now, before in zip(self._choice, self._prepared_choice, strict=True)):
-            self._preparation = None  # somebody assigned another loss
+        before = self._prepared_choice
+        if replaced := frozenset(name for name, now in self._choice.items() if now is not before[name]):
+            self._replaced = replaced  # somebody assigned another loss
             self._setup_losses()
         with _one_thread(self.device.type == "cpu" and self._takes_own_update):
             return super().learn(
@@ -207,9 +237,14 @@ class SymmetricPPO(PPO):
 
     def train(self) -> None:
         """Fit, then for each minibatch: stack, forward, losses, step."""
-        if not self._takes_own_update:
+        if self._takes_own_update:
+            self._train()
+        else:
             super().train()
-            return
+        if self.desired_kl is not None:
+            self._follow_kl(self.desired_kl)
+
+    def _train(self) -> None:
         assert self._preparation is not None
         self._update_learning_rate(self.policy.optimizer)
         progress = self._current_progress_remaining
@@ -220,8 +255,7 @@ class SymmetricPPO(PPO):
         self.logger.record("time/fit", time.perf_counter() - started, exclude="tensorboard")
         self.policy.set_training_mode(True)
         update = fast.update if self._takes_fast_path else generic.update
-        with self._following_kl(iteration):
-            statistics = update(self, iteration)
+        statistics = update(self, iteration)
         apply_actuators(self._preparation.actuators, self.policy)
         self._n_updates += statistics.epochs
         gated = [] if iteration.gates is None else (~iteration.gates.always).nonzero().flatten().tolist()
@@ -230,21 +264,25 @@ class SymmetricPPO(PPO):
         ]
         self._record(statistics, clip_range, clip_range_vf)
 
-    @contextmanager
-    def _following_kl(self, iteration: Iteration) -> Iterator[None]:
-        """Update with the rate that the last divergence asked for, and choose that of the next."""
-        if self.desired_kl is None:
-            yield
-            return
-        scheduled = self.lr_schedule(self._current_progress_remaining)
-        lowest, highest = self.learning_rate_range or (scheduled / 10, scheduled)
-        rate = min(max(self._followed_rate or scheduled, lowest), highest)
-        update_learning_rate(self.policy.optimizer, rate)
-        yield
-        kl = learning_rate.batch_kl(self.policy, iteration)
-        self._followed_rate = learning_rate.followed(rate, kl, self.desired_kl, lowest, highest)
+    def _update_learning_rate(self, optimizers: Any) -> None:
+        super()._update_learning_rate(optimizers)
+        if self.desired_kl is not None:
+            rate, *_ = self._rates()
+            update_learning_rate(self.policy.optimizer, rate)
+
+    def _follow_kl(self, desired: float) -> None:
+        """Choose the learning rate of the next update."""
+        rate, lowest, highest = self._rates()
+        kl = learning_rate.batch_kl(self.policy, self.rollout_buffer)
+        self._followed_rate = learning_rate.followed(rate, kl, desired, lowest, highest)
         self.logger.record("train/learning_rate", rate)
         self.logger.record("train/batch_kl", kl)
+
+    def _rates(self) -> tuple[float, float, float]:
+        """The learning rate now, and the lowest and highest that it may have."""
+        scheduled = self.lr_schedule(self._current_progress_remaining)
+        lowest, highest = self.learning_rate_range or (scheduled / 10, scheduled)
+        return min(max(self._followed_rate or scheduled, lowest), highest), lowest, highest
 
     def action_maps(self) -> dict[str, ActionMap]:
         """The current estimators g-hat and their weights w_G, by transform."""

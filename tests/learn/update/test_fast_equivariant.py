@@ -108,3 +108,20 @@ def test_it_stays_equivariant_through_training(build: Build, ant: SymmetryGroup)
             values, image_values = model.policy.predict_values(states), model.policy.predict_values(images)
         torch.testing.assert_close(of_images, symmetry.action(means), rtol=0, atol=2e-6)
         torch.testing.assert_close(image_values, values, rtol=1e-5, atol=1e-5)
+
+
+def test_the_penalty_counts_on_every_path(build: Build) -> None:
+    def free(penalty: float, fast: bool | None) -> float:
+        model = build(fast=fast, policy_kwargs={"relax": "weights", "relax_penalty": penalty})
+        model.learn(256)
+        layers = model.policy.tied_networks().actor  # type: ignore[operator]
+        return float(sum(part.detach().square().sum() for layer in layers for part in layer.free()))
+
+    for path in (None, False):
+        assert free(100.0, path) < 0.5 * free(0.0, path)
+
+
+def test_the_callers_settings_stay_as_they_are(build: Build, ant: SymmetryGroup) -> None:
+    settings: dict[str, Any] = {"net_arch": [8]}
+    build(policy_kwargs=settings)
+    assert settings == {"net_arch": [8]}

@@ -55,7 +55,7 @@ def test_the_divergence_is_that_of_the_whole_batch(build: Callable[..., Symmetri
     _, callback = model._setup_learn(64)
     model.collect_rollouts(model.env, callback, model.rollout_buffer, 64)  # type: ignore[arg-type]
     iteration = model._preparation.prepare(model.policy, model.rollout_buffer, 0.2, None)  # type: ignore[union-attr]
-    assert learning_rate.batch_kl(model.policy, iteration) == pytest.approx(0, abs=1e-6)
+    assert learning_rate.batch_kl(model.policy, model.rollout_buffer) == pytest.approx(0, abs=1e-6)
     with torch.no_grad():
         model.policy.action_net.bias += 0.3
     ratios = []
@@ -65,7 +65,7 @@ def test_the_divergence_is_that_of_the_whole_batch(build: Callable[..., Symmetri
         new = model.policy.get_distribution(state[None]).log_prob(action[None])
         ratios.append(float((new - old).detach()))
     expected = np.mean(np.exp(ratios) - 1 - np.array(ratios))
-    assert learning_rate.batch_kl(model.policy, iteration) == pytest.approx(expected, rel=1e-4)
+    assert learning_rate.batch_kl(model.policy, model.rollout_buffer) == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_rate_that_is_too_high_falls_to_its_lowest(build: Callable[..., SymmetricPPO]) -> None:
@@ -111,3 +111,25 @@ def test_it_goes_on_where_it_was(build: Callable[..., SymmetricPPO], tmp_path: A
 def test_wrong_values(build: Callable[..., SymmetricPPO], arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(**arguments)
+
+
+def test_a_policy_in_double_precision(build: Callable[..., SymmetricPPO]) -> None:
+    model = build(desired_kl=1e-9)
+    model.policy.double()
+    model.learn(64 * 2)
+    assert model.symmetry_state()["learning_rate/followed"] < 1e-3
+
+
+def test_without_symmetries_the_update_stays_that_of_stable_baselines3() -> None:
+    """Also where the policy does more to observations than the updates here know: one-hot vectors."""
+
+    def trained(**kwargs: Any) -> SymmetricPPO:
+        model = SymmetricPPO(
+            "MlpPolicy", "FrozenLake-v1", n_steps=32, batch_size=32, seed=0, device="cpu", **kwargs
+        )
+        return model.learn(96)
+
+    plain, following = trained(), trained(desired_kl=1e9)
+    for one, other in zip(plain.policy.parameters(), following.policy.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
+    assert trained(desired_kl=1e-12).symmetry_state()["learning_rate/followed"] < 3e-4

@@ -59,7 +59,7 @@ class Hyperparameters(_Strict):
     update_weight: float | None = Field(
         default=None, gt=0, le=1, description="w_U of a sure update of the fit (ASL); null: the fit's own"
     )
-    actuators: str | None = Field(
+    actuators: Annotated[str | None, AfterValidator(lambda name: name and FITS.get(name).name)] = Field(
         default=None, description="the fit of the actuators behind the policy; null: there are none"
     )
     relax: Literal["biases", "weights"] | None = Field(
@@ -121,6 +121,11 @@ class RunConfig(_Strict):
             raise ValueError("give a scenario or an env (a Gymnasium id)")
         if self.scenario is None and self.symmetry is None and METHODS.get(self.method).needs_symmetries:
             raise ValueError(f"method {self.method!r} on env {self.env!r} needs a symmetry file")
+        if self.hyperparameters.actuators is not None and METHODS.get(self.method).wrap is not None:
+            raise ValueError(
+                f"method {self.method!r} hands an action now to one actuator, now to another, so that no "
+                "scale behind the policy is that of a motor; leave actuators out"
+            )
         return self
 
 

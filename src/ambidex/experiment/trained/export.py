@@ -16,6 +16,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from ambidex.common.files import write_bytes
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.stored import StoredPolicy, Which
+from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.relabel.frame import EnvFrame
 
 LARGEST_DIFFERENCE = 1e-4
@@ -33,14 +34,17 @@ class ClippedActor(torch.nn.Module):
         self.extractor = policy.pi_features_extractor
         self.hidden = policy.mlp_extractor.policy_net
         self.means = policy.action_net
-        actions = int(np.prod(space.shape))
-        self.scale = torch.nn.Buffer(getattr(policy, "actuator_scale", torch.ones(actions)))
-        self.offset = torch.nn.Buffer(getattr(policy, "actuator_offset", torch.zeros(actions)))
+        self.is_actuated = isinstance(policy, Actuated)
+        if isinstance(policy, Actuated):
+            self.scale = torch.nn.Buffer(policy.actuator_scale)
+            self.offset = torch.nn.Buffer(policy.actuator_offset)
         self.low = torch.nn.Buffer(torch.as_tensor(space.low))
         self.high = torch.nn.Buffer(torch.as_tensor(space.high))
 
     def forward(self, observation: torch.Tensor) -> torch.Tensor:
-        means = self.offset + self.scale * self.means(self.hidden(self.extractor(observation)))
+        means = self.means(self.hidden(self.extractor(observation)))
+        if self.is_actuated:
+            means = self.offset + self.scale * means
         return torch.maximum(torch.minimum(means, self.high), self.low)
 
 

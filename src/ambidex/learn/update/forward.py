@@ -73,7 +73,11 @@ def _leading_shape(observations: Observations) -> tuple[int, int]:
 
 def chunks(observations: Observations) -> Iterator[Observations]:
     """(T, K, o) as rows, `CHUNK` at a time."""
-    rows = flatten_rows(observations)
+    return row_chunks(flatten_rows(observations))
+
+
+def row_chunks(rows: Observations) -> Iterator[Observations]:
+    """(T, o), `CHUNK` at a time."""
     if isinstance(rows, dict):
         split = {key: torch.split(part, CHUNK) for key, part in rows.items()}
         for parts in zip(*split.values(), strict=True):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import torch
+from gymnasium import spaces
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
+from torch import Tensor
 
-from ambidex.learn.update.forward import CHUNK, chunks
-from ambidex.learn.update.iteration import Iteration
-from ambidex.learn.update.rollout_data import only_states
+from ambidex.learn.losses.constants import Observations
+from ambidex.learn.update.forward import CHUNK, forward, row_chunks
+from ambidex.learn.update.rollout_data import flat, flat_observations
 
 STEP = 1.3  # the rate changes by this factor at most once per iteration
 
@@ -22,13 +25,27 @@ def followed(rate: float, kl: float, desired: float, lowest: float, highest: flo
 
 
 @torch.no_grad()
-def batch_kl(policy: ActorCriticPolicy, iteration: Iteration) -> float:
-    """KL(pi_old || pi) over all states of the batch, as `policy` is now."""
-    log_probs = [
-        policy.evaluate_actions(rows, actions)[1]
-        for rows, actions in zip(
-            chunks(only_states(iteration.observations)), torch.split(iteration.actions, CHUNK), strict=True
-        )
-    ]
-    log_ratio = torch.cat(log_probs) - iteration.old_log_probs
+def batch_kl(policy: ActorCriticPolicy, buffer: RolloutBuffer) -> float:
+    """KL(pi_old || pi) over all states of a roll-out, as `policy` is now."""
+    observations = flat_observations(buffer)
+    actions = flat(buffer, buffer.actions)
+    if isinstance(policy.action_space, spaces.Discrete):
+        actions = actions.long().flatten()
+    old = flat(buffer, buffer.log_probs).flatten()
+    log_ratio = torch.cat(
+        [
+            _log_probs(policy, rows, some)
+            for rows, some in zip(row_chunks(observations), torch.split(actions, CHUNK), strict=True)
+        ]
+    )
+    log_ratio = log_ratio - old
     return float((torch.expm1(log_ratio) - log_ratio).mean())  # http://joschu.net/blog/kl-approx.html
+
+
+def _log_probs(policy: ActorCriticPolicy, observations: Observations, actions: Tensor) -> Tensor:
+    if next(policy.parameters()).dtype != torch.float64:
+        return policy.evaluate_actions(observations, actions)[1]
+    # Stable-Baselines3 makes every observation single.
+    assert isinstance(observations, Tensor)
+    latent, _ = forward(policy, observations.double())
+    return policy._get_action_dist_from_latent(latent).log_prob(actions.double())

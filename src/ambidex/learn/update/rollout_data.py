@@ -35,24 +35,18 @@ def only_images(observations: Observations) -> Observations:
     return observations[:, 1:]
 
 
-def only_states(observations: Observations) -> Observations:
-    """The states alone: (T, 1, o)."""
-    if isinstance(observations, dict):
-        return {key: part[:, :1] for key, part in observations.items()}
-    return observations[:, :1]
-
-
-def flat_observations(buffer: RolloutBuffer, dtype: torch.dtype) -> Observations:
+def flat_observations(buffer: RolloutBuffer, dtype: torch.dtype | None = None) -> Observations:
     if isinstance(buffer, DictRolloutBuffer):
         return {key: flat(buffer, part, dtype) for key, part in buffer.observations.items()}
     return flat(buffer, buffer.observations, dtype)
 
 
-def flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype) -> Tensor:
+def flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype | None = None) -> Tensor:
     """(steps, environments, ...) as (T, ...), in the order of the buffer's own minibatches."""
     if not buffer.generator_ready:
         array = buffer.swap_and_flatten(array)
-    return torch.as_tensor(array, device=buffer.device).to(dtype)
+    tensor = torch.as_tensor(array, device=buffer.device)
+    return tensor if dtype is None else tensor.to(dtype)
 
 
 def transitions(buffer: RolloutBuffer, means: Tensor, policy: ActorCriticPolicy) -> Transitions:
