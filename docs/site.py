@@ -18,6 +18,7 @@ OUTSIDE = (
     "results/README.md",
     "results/fits.md",
     "results/fits-in-training.png",
+    "results/families-triangle.png",
     "results/report.html",
 )
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
