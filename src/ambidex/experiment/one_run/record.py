@@ -17,7 +17,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import ambidex
 from ambidex.common.files import write_json
 from ambidex.experiment.configure.config import RunConfig, parse
 from ambidex.experiment.one_run.metrics import COLUMNS, read_columns
@@ -189,7 +188,7 @@ def _versions() -> dict[str, str]:
 
 def _commit() -> str | None:
     """The commit of the source tree that runs, marked if files in it are changed; None if installed."""
-    root = Path(ambidex.__file__).parents[2]
+    root = Path(__file__).parents[4]
     if not (root / ".git").exists():
         return None
     try:
