@@ -131,3 +131,9 @@ def test_an_unknown_module_is_still_unknown() -> None:
         importlib.import_module("ambidex.learn.nothing")
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         from ambidex.learn.methods import nothing  # noqa: F401
+
+
+def test_a_model_saved_before_the_move_takes_another_loss():
+    model = SymmetricPPO.load(SAVED, loss=ambidex.MSL())
+    assert set(model.symmetry_state()) == set()
+    assert [kind.__name__ for kind in model.kinds_of_loss] == ["MSL"]

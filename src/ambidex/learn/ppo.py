@@ -131,7 +131,7 @@ class SymmetricPPO(PPO):
             )
             if saved is not None and is_current and not replaced & {"symmetries", "actuators"}:
                 self._preparation.actuators = saved.actuators  # another loss is no other robot
-            elif saved is not None and not is_current:
+            elif saved is not None and not replaced:
                 self._preparation.set_state(state_of_version_0_1(saved))
             apply_actuators(self._preparation.actuators, self.policy)
         if self.fast is True and (reason := fast.supports(self)):

@@ -9,6 +9,7 @@ the parameters.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
@@ -24,7 +25,7 @@ from ambidex.learn.networks.representation import Representation
 Relax = Literal["biases", "weights"]
 
 
-class TiedLayer(nn.Module):
+class TiedLayer(nn.Module, ABC):
     """A layer whose dense weight and bias are linear in its parameters: ``weight``, ``bias`` and, where it is
     relaxed, ``free_bias`` and ``free_weight``, which are added to the dense tensors and start at 0.
 
@@ -94,18 +95,20 @@ class TiedLayer(nn.Module):
         """The untied parameters, if there are any."""
         return [free for free in (self.free_bias, self.free_weight) if free is not None]
 
+    @abstractmethod
     def turned(self, weight: Tensor, bias: Tensor, element: int) -> tuple[Tensor, Tensor]:
         """``rho_out(h)^-1 W rho_in(h)`` and ``rho_out(h)^-1 b`` of a dense weight and bias: the same where
         they are equivariant."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _expand(
         self, weight: Tensor, bias: Tensor, out_weight: Tensor | None, out_bias: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        raise NotImplementedError
+        """The tied part of `expand`."""
 
+    @abstractmethod
     def _fold(self, weight_gradient: Tensor, bias_gradient: Tensor, weight: Tensor, bias: Tensor) -> None:
-        raise NotImplementedError
+        """Write the gradients by the tied parameters to ``weight`` and ``bias``."""
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
