@@ -35,6 +35,9 @@ def test_the_old_content_stays_until_all_is_written(tmp_path: Path) -> None:
 class FullDisk:
     """A figure that breaks while it is written."""
 
+    def findobj(self, kind: type) -> list[object]:
+        return []
+
     def savefig(self, path: Path, **options: object) -> None:
         path.write_text("half")
         raise OSError("no space left on device")

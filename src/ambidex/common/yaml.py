@@ -11,6 +11,7 @@ MOST_CHARACTERS = 4_000_000
 MOST_VALUES = 500_000
 LONGEST_VALUE = 10_000  # characters
 DEEPEST = 64
+_CHARACTERS_OF_A_VALUE = 100  # a longer one counts as several
 
 _BOOL = "tag:yaml.org,2002:bool"
 _MERGE = "tag:yaml.org,2002:merge"
@@ -33,9 +34,19 @@ def read_yaml(where: str, text: str) -> Any:
     try:
         return from_yaml(text)
     except yaml.YAMLError as error:
-        raise ValueError(f"{where} is not YAML: {' '.join(str(error).split())}") from None
+        raise ValueError(f"{where} is not YAML: {problem(error)}") from None
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
+
+
+def problem(error: yaml.YAMLError) -> str:
+    """What is wrong with a text and on which line, without a piece of it, which may be a secret."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        words = [part for part in (error.context, error.problem) if part]
+        place = "" if mark is None else f" in line {mark.line + 1}, column {mark.column + 1}"
+        return f"{', '.join(words)}{place}"
+    return " ".join(str(error).split())
 
 
 def _refuse_bombs(text: str) -> None:
@@ -47,24 +58,24 @@ def _refuse_bombs(text: str) -> None:
         raise ValueError(f"{len(text):,} characters of YAML, of which at most {MOST_CHARACTERS:,} are read")
     counts = [0]  # the values so far in each collection that is open, the outermost first
     anchors: list[str | None] = [None]
-    known: dict[str, int] = {}
+    known: dict[str | None, int] = {}
     for event in yaml.parse(text, Loader=_Loader):
-        kind = type(event)
-        if kind is yaml.ScalarEvent:
+        anchor: str | None = None
+        if isinstance(event, yaml.ScalarEvent):
             if len(event.value) > LONGEST_VALUE:
                 _refuse(event, f"a value of more than {LONGEST_VALUE:,} characters")
-            size, anchor = 1, event.anchor
-        elif kind is yaml.AliasEvent:
+            size, anchor = 1 + len(event.value) // _CHARACTERS_OF_A_VALUE, event.anchor
+        elif isinstance(event, yaml.AliasEvent):
             if event.anchor in anchors:
                 _refuse(event, f"*{event.anchor} stands inside of what it names")
-            size, anchor = known.get(event.anchor, 1), None
-        elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
+            size = known.get(event.anchor, 1)
+        elif isinstance(event, yaml.CollectionStartEvent):
             counts.append(0)
             anchors.append(event.anchor)
             if len(counts) > DEEPEST:
                 _refuse(event, f"nested more than {DEEPEST} levels deep")
             continue
-        elif kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
+        elif isinstance(event, yaml.CollectionEndEvent):
             size, anchor = 1 + counts.pop(), anchors.pop()
         else:
             continue
