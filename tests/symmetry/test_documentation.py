@@ -12,8 +12,8 @@ from ambidex.symmetry.show.account import describe
 
 PAGE = (Path(__file__).parents[2] / "docs" / "describe.md").read_text()
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
-QUADRUPED = "".join(BLOCKS[:3])
-WHOLE = BLOCKS[3:]
+QUADRUPED = "".join(BLOCKS[:4])
+WHOLE = BLOCKS[4:]
 
 
 @pytest.mark.parametrize("text", [QUADRUPED, *WHOLE])

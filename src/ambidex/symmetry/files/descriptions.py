@@ -10,8 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ambidex.common import reading
+from ambidex.common.escaping import quoted
 from ambidex.common.files import write_text
-from ambidex.common.words import check_keys, read_flag, suggestion
+from ambidex.common.words import check_keys, kind_of, read_flag, suggestion
 from ambidex.common.yaml import read_yaml, to_yaml
 from ambidex.symmetry import isometry as geometry
 from ambidex.symmetry.discrete import ChoiceMap
@@ -107,12 +109,12 @@ class ParsedDescription:
                 raise ValueError(f"{key}: goes with generators:, not with transforms:")
         names = content.get("names") or {}
         if not isinstance(names, Mapping):
-            raise ValueError(f"names: expected {{product: better name}}, got {names!r}")
+            raise ValueError(f"names: expected {{product: better name}}, got {kind_of(names)}")
         elements = content.get("elements")
         if elements is not None and not (
             isinstance(elements, list) and all(isinstance(name, str) for name in elements)
         ):
-            raise ValueError(f"elements: expected a list of names, got {elements!r}")
+            raise ValueError(f"elements: expected a list of names, got {kind_of(elements)}")
         entries = _read_entries(given[0], content[given[0]], layout)
         return cls(
             where,
@@ -199,18 +201,23 @@ def read_text(description: str | Path) -> tuple[str, str]:
             )
         file = resources.files("ambidex.symmetry") / "catalog" / f"{description}.yaml"
         return f"catalog {description!r}", file.read_text(encoding="utf-8")
-    return str(path), path.read_text(encoding="utf-8")
+    if not path.exists() and path.stem in catalog_names():
+        raise ValueError(
+            f"there is no file {str(path)!r}, but the catalog has {path.stem!r}; give that name, without "
+            f"{path.suffix}"
+        )
+    return str(path), reading.read_text(path)
 
 
 def _read_entries(section: str, given: Any, layout: Layout | None) -> dict[str, dict[str, Any]]:
     if isinstance(given, list) and all(isinstance(name, str) for name in given):
         given = {name: name for name in given}
     if not isinstance(given, Mapping):
-        raise ValueError(f"{section}: expected the transforms by name, got {given!r}")
+        raise ValueError(f"{section}: expected the transforms by name, got {kind_of(given)}")
     entries = {}
     for name, entry in given.items():
         if not isinstance(name, str):
-            raise ValueError(f"{section}: the name {name!r} is not a text; quote it")
+            raise ValueError(f"{section}: the name {quoted(name)} is not a text; quote it")
         where = f"transform {name!r}"
         if isinstance(entry, str):
             entry = {"isometry": entry}

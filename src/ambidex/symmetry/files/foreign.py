@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from ambidex.common.words import check_keys
-from ambidex.common.yaml import from_yaml
+from ambidex.common.words import check_keys, kind_of
+from ambidex.common.yaml import from_yaml, problem
 from ambidex.symmetry.files.descriptions import KEYS, ParsedDescription, parse, read_text
 from ambidex.symmetry.files.interop import paper_entries
 from ambidex.symmetry.files.probing import probe
@@ -49,7 +49,7 @@ def parse_any(
         content = from_yaml(text)
         entries = _foreign(content)
     except yaml.YAMLError as error:
-        raise ValueError(f"{where}: not valid YAML: {error}") from None
+        raise ValueError(f"{where}: not valid YAML: {problem(error)}") from None
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return parse(mirror) if entries is None else _described(where, entries)
@@ -97,7 +97,7 @@ def _signed_list(key: str, values: Any) -> dict[str, list[Any]]:
     A list that is no permutation is left as it stands, for the check of tables to say so.
     """
     if not isinstance(values, list) or not all(isinstance(value, int | float) for value in values):
-        raise ValueError(f"{key}: expected a list of numbers, got {values!r}")
+        raise ValueError(f"{key}: expected a list of numbers, got {kind_of(values)}")
     lost = [element for element, value in enumerate(values) if value == 0]
     if lost:
         raise ValueError(
@@ -107,7 +107,7 @@ def _signed_list(key: str, values: Any) -> dict[str, list[Any]]:
     goes_to, signs = [int(abs(value)) for value in values], [1 if value > 0 else -1 for value in values]
     if sorted(goes_to) != list(range(len(values))):
         return {"indices": goes_to, "multipliers": signs}
-    comes_from = [goes_to.index(element) for element in range(len(values))]
+    comes_from = sorted(range(len(values)), key=goes_to.__getitem__)
     return {"indices": comes_from, "multipliers": [signs[source] for source in comes_from]}
 
 
@@ -131,7 +131,8 @@ def _cusrl_table(key: str, table: Any) -> dict[str, list[Any]]:
     wrong = [index for index in flipped if index not in range(len(destination))]
     if wrong:
         raise ValueError(f"{key}: flipped_indices: {wrong[0]} is not from 0 to {len(destination) - 1}")
+    turned = set(flipped)
     return {
         "indices": destination,
-        "multipliers": [-1 if element in flipped else 1 for element in range(len(destination))],
+        "multipliers": [-1 if element in turned else 1 for element in range(len(destination))],
     }

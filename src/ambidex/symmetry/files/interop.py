@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ambidex.common.files import write_text
+from ambidex.common.reading import read_text
 from ambidex.common.yaml import read_yaml
 from ambidex.symmetry.group import SymmetryGroup
 from ambidex.symmetry.maps import IndexMap, LinearMap
@@ -65,7 +66,7 @@ def read_paper_file(path: str | Path, names: Sequence[str] | None = None) -> Sym
 
     :param names: a name for each transform, in order; ``t1``, ``t2``, ... where none are given
     """
-    entries = list(paper_entries(read_yaml(str(path), Path(path).read_text(encoding="utf-8"))))
+    entries = list(paper_entries(read_yaml(str(path), read_text(Path(path)))))
     if not entries:
         raise ValueError(f"{path}: no entry has all of {', '.join(PAPER_FIELDS)}")
     names = names if names is not None else [f"t{number + 1}" for number in range(len(entries))]

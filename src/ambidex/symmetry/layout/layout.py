@@ -13,11 +13,12 @@ from ambidex.common.arrays import FloatArray
 from ambidex.common.words import check_keys
 from ambidex.symmetry.discrete import ChoiceMap
 from ambidex.symmetry.layout.body import Body, Motion
+from ambidex.symmetry.layout.drive import Drive, read_drive
 from ambidex.symmetry.layout.fields import Block, Key, read_fields
 from ambidex.symmetry.maps import DictMap, LinearMap, ObservationMap, as_simple_as_possible
 from ambidex.symmetry.transform import Kind, Symmetry
 
-SECTIONS = ("robot", "limbs", "joints", "observations", "actions")
+SECTIONS = ("robot", "limbs", "joints", "observations", "actions", "drive")
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,12 @@ class Actuator:
 class Layout:
     """What each observation and action of a robot is. Two layouts are equal when their descriptions are.
 
-    :param description: the sections ``limbs``, ``joints``, ``observations``, ``actions`` (and ``robot``, its
-        name) as a file has them; see "Describe your robot" in the documentation
+    :param description: the sections ``limbs``, ``joints``, ``observations``, ``actions``, ``drive`` (and
+        ``robot``, its name) as a file has them; see "Describe your robot" in the documentation
 
     ``observation_blocks`` and ``action_blocks`` are what the elements are, block by block in their order; for
     Dict observations one list per key. ``choices`` are the names of discrete choices, decision by decision.
+    ``drive`` is what the motors make of a command, if the description says so.
     """
 
     def __init__(self, description: Mapping[str, Any]) -> None:
@@ -75,6 +77,8 @@ class Layout:
             self.choices = _read_choices(actions)
         else:
             self.action_blocks = read_fields("actions", actions, self.body)
+        driven = [str(block.owner) for block in self.action_blocks for _ in range(block.size)]
+        self.drive: Drive | None = read_drive(description.get("drive"), driven)
 
     @property
     def observation_names(self) -> tuple[str, ...] | dict[str, tuple[str, ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
@@ -103,3 +104,48 @@ def test_the_loss_over_the_group_is_that_of_a_slow_loop(exported):
         for i in range(6)
     ]
     torch.testing.assert_close(found, torch.stack(expected).mean())
+
+
+def test_a_run_is_resumed_from_its_checkpoint_and_a_pickled_factory(exported, tmp_path):
+    """With both hooks, in the order that the documentation names; the loss by cusrl's own string of it."""
+    module = exported("ant", "cusrl")
+    described = cusrl.utils.to_dict(module.GroupMirrorLoss(0.5))
+    assert described["__class__"] == f"<class 'GroupMirrorLoss' from '{module.__name__}'>"
+    loss = cusrl.utils.from_dict(None, described)
+    assert type(loss) is module.GroupMirrorLoss and loss.weight == 0.5
+    hooks = [
+        (cusrl.hook.SymmetricDataAugmentation(), {"before": "value_loss"}),
+        (loss, {"after": "on_policy_preparation"}),
+    ]
+    environment, factory = agent_of(hooks, module.mirror_observation, module.mirror_action)
+    pickled = pickle.dumps(factory)
+
+    def trainer(iterations, **options):
+        logger = cusrl.template.Logger.Factory(log_dir=tmp_path, name=None)
+        return cusrl.Trainer(
+            environment, pickle.loads(pickled), logger, num_iterations=iterations, verbose=False, **options
+        )
+
+    def parameters(one):
+        return torch.cat([value.detach().flatten() for value in one.agent.actor.parameters()])
+
+    first = trainer(2)
+    first.run_training_loop()
+    resumed = trainer(4, checkpoint_path=str(tmp_path))
+    assert resumed.iteration == 2
+    assert torch.equal(parameters(resumed), parameters(first))
+    resumed.run_training_loop()
+    assert resumed.iteration == 4
+    assert torch.isfinite(parameters(resumed)).all()
+    assert not torch.equal(parameters(resumed), parameters(first))
+
+
+def test_the_configuration_of_the_documentation(exported, tmp_path):
+    page = (Path(__file__).parents[4] / "docs" / "with-other-frameworks.md").read_text()
+    code = page.partition("## cusrl\n\n```python\n")[2].partition("```")[0]
+    module = exported("ant", "cusrl")
+    code = code.replace("my_robot_symmetry as", f"{module.__name__} as").replace("1500", "1")
+    code = code.replace('"logs"', repr(str(tmp_path)))
+    names = {"make_environment": lambda: DummyTorchEnvironment(28, 8, num_instances=4)}
+    exec(code, names)
+    assert (tmp_path / "ckpt" / "ckpt_1.pt").is_file()

@@ -14,35 +14,7 @@ from tensordict import TensorDict
 runners = pytest.importorskip("rsl_rl.runners", reason="rsl_rl comes with the extra [peers]")
 resolve_callable = runners.on_policy_runner.resolve_callable
 
-
-class Point:
-    """Points in the plane that are to reach a goal; mirrored in the x axis, everything is mirrored."""
-
-    num_envs, num_actions, max_episode_length, device, cfg = 16, 2, 20, "cpu", {}
-
-    def __init__(self) -> None:
-        self.generator = torch.Generator().manual_seed(0)
-        self.episode_length_buf = torch.zeros(self.num_envs, dtype=torch.long)
-        self.position = self._places()
-        self.goal = self._places()
-
-    def _places(self) -> torch.Tensor:
-        return torch.rand(self.num_envs, 2, generator=self.generator) * 2 - 1
-
-    def get_observations(self) -> TensorDict:
-        policy = torch.cat([self.position, self.goal], dim=-1)
-        groups = {"policy": policy, "critic": policy[:, :3].clone(), "battery": torch.ones(self.num_envs, 1)}
-        return TensorDict(groups, batch_size=[self.num_envs])
-
-    def step(self, actions):
-        self.position = (self.position + 0.1 * actions.clamp(-1, 1)).clamp(-2, 2)
-        self.episode_length_buf += 1
-        done = self.episode_length_buf >= self.max_episode_length
-        self.position[done], self.goal[done] = self._places()[done], self._places()[done]
-        self.episode_length_buf[done] = 0
-        reward = -(self.position - self.goal).norm(dim=-1)
-        return self.get_observations(), reward, done.long(), {"time_outs": done}
-
+from tests.symmetry.files.export.point import Point  # noqa: E402
 
 DESCRIPTION = """
 observations:
@@ -150,7 +122,7 @@ def test_a_pickled_configuration_resumes_a_run(function, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 def test_the_configuration_of_the_documentation(function):
     page = (Path(__file__).parents[4] / "docs" / "with-other-frameworks.md").read_text()
-    text = page.partition("config = ")[2].partition("OnPolicyRunner(")[0]
+    text = page.partition("config = ")[2].partition("runner = ")[0]
     config = ast.literal_eval(text.replace("my_robot_symmetry:augment", function))
     config["num_steps_per_env"] = 4
     runner = runner_of(config)
