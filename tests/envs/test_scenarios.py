@@ -9,7 +9,8 @@ import pytest
 
 import ambidex.symmetry
 from ambidex.envs import scenarios
-from ambidex.envs.perturbations import ActionMultipliers, FootMasses, Tilt
+from ambidex.envs.making import make
+from ambidex.envs.perturbations import ActionMultipliers, FootMasses, Tilt, conditions_at
 from ambidex.envs.scenarios import Scenario
 from tests.subprocesses import said_by_python
 
@@ -41,11 +42,12 @@ GOALS = {
     "A6.6": (EVEN, EVEN, True),
 }
 VARIANTS = {"A2.2-authors", "A3.2-authors", "A2.1-reversed", "A3.1-reversed"}
+WORN = "A1.1-wear"
 
 
 def test_the_papers_scenarios_and_their_variants_are_there():
     found = {name for name in scenarios.names() if scenarios.get(name).env == "ambidex/Ant-v0"}
-    assert found == set(GOALS) | VARIANTS
+    assert found == set(GOALS) | VARIANTS | {WORN}
 
 
 @pytest.mark.parametrize("name", GOALS)
@@ -53,6 +55,33 @@ def test_goals_are_those_of_the_papers_tables(name):
     scenario = scenarios.get(name)
     found = (scenario.train_goals, scenario.evaluation_goals, scenario.must_progress)
     assert found == GOALS[name]
+
+
+@pytest.mark.parametrize(
+    ("step", "gain"),
+    [(0, 1.0), (1_000_000, 1.0), (1_250_000, 0.75), (1_500_000, 0.5), (2_000_000, 0.5)],
+)
+def test_one_motor_weakens_to_half_between_one_and_one_and_a_half_million_steps(step, gain):
+    found = conditions_at(scenarios.get(WORN).perturbations, step, actuators=8)
+    assert found.gains.tolist() == [1, 1, 1, gain, 1, 1, 1, 1]
+    assert found.action_limits.tolist() == [1] * 8  # it grows weak: no larger action makes up for it
+
+
+def test_a_worn_motor_is_as_worn_when_its_state_is_restored():
+    pytest.importorskip("mujoco")
+    env, other = (make("ambidex/AntMujoco-v0", scenario=WORN).unwrapped for _ in range(2))
+    env.reset(seed=0)
+    env.training_steps = 1_250_000
+    env.step(np.ones(8, np.float32))
+    other.reset(seed=1)
+    other.set_state(env.get_state())
+    assert other.training_steps == env.training_steps == 1_250_001
+    for _ in range(3):
+        ours, theirs = env.step(np.ones(8, np.float32)), other.step(np.ones(8, np.float32))
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        assert ours[1] == theirs[1]
+    maps = other.true_action_maps()["xz"][0]  # joint 5 mirrors joint 3, whose gain is 0.75 by now
+    assert maps[3] == pytest.approx(1 / 0.75, rel=1e-4) and maps[5] == pytest.approx(0.75, rel=1e-4)
 
 
 def expected_perturbations(name):
@@ -196,9 +225,9 @@ def test_a_user_writes_a_scenario_in_a_few_lines(tmp_path):
         (MINE.replace("kind: wear", "kind: [wear]"), r"perturbations.0: .*no .* of kind \['wear'\]"),
         (MINE + "  name: mine\n", r"mine.yaml: scenario 'limping' has its name already; remove"),
         (MINE + "  7: seven\n", r"scenario 'limping', 7: .*strings"),
-        (MINE + "  symmetry: bee\n", r"mine.yaml, line 10: the key 'symmetry' is given twice"),
-        (MINE + MINE, r"mine.yaml, line 11: the key 'limping' is given twice"),
-        ("[a]: {}\n", r"mine.yaml, line 1: .*cannot be a key"),
+        (MINE + "  symmetry: bee\n", r"mine.yaml: line 10: the key 'symmetry' is given twice"),
+        (MINE + MINE, r"mine.yaml: line 11: the key 'limping' is given twice"),
+        ("[a]: {}\n", r"mine.yaml: line 1: .*cannot be a key"),
         (MINE + MINE.replace("limping", "other"), r"expected one scenario, found 2: limping, other"),
         ("- 1\n", "maps each scenario's name to its fields"),
         ("", "maps each scenario's name to its fields"),

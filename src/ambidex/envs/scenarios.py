@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny, ValidationError
 
 import ambidex.envs.triangle.perturbations  # noqa: F401  (so that scenario files may name its kinds)
-from ambidex.common.yaml import from_yaml
+from ambidex.common.reading import read_text
+from ambidex.common.words import suggestion
+from ambidex.common.yaml import read_yaml
 from ambidex.envs.perturbations import Perturbation, parse
 
 ALL_GOALS = tuple(range(8))
@@ -58,9 +58,10 @@ def get(name: str) -> Scenario:
     try:
         return _catalog()[name]
     except KeyError:
-        close = difflib.get_close_matches(name, _catalog(), n=1, cutoff=0.3)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"no scenario is called {name!r}; {hint}`ambidex scenarios` lists them") from None
+        hint = suggestion(name, _catalog(), likeness=0.3)
+        raise ValueError(
+            f"no scenario is called {name!r}{hint or ';'} `ambidex scenarios` lists them"
+        ) from None
 
 
 def read(text: str, source: str) -> dict[str, Scenario]:
@@ -68,12 +69,7 @@ def read(text: str, source: str) -> dict[str, Scenario]:
 
     :param source: what errors call the text, such as the file's name
     """
-    try:
-        entries = from_yaml(text)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
-    except ValueError as error:
-        raise ValueError(f"{source}, {error}") from None
+    entries = read_yaml(source, text)
     if not isinstance(entries, dict) or not all(isinstance(fields, dict) for fields in entries.values()):
         raise ValueError(f"{source}: a scenario file maps each scenario's name to its fields")
     return {str(name): _scenario(str(name), fields, source) for name, fields in entries.items()}
@@ -91,7 +87,7 @@ def _scenario(name: str, fields: dict[str, Any], source: str) -> Scenario:
 
 
 def _only_one(path: Path) -> Scenario:
-    scenarios = read(path.read_text(encoding="utf-8"), str(path))
+    scenarios = read(read_text(path), str(path))
     if len(scenarios) != 1:
         raise ValueError(f"{path}: expected one scenario, found {len(scenarios)}: {', '.join(scenarios)}")
     return next(iter(scenarios.values()))

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"holds": "#4393c3", "imperfect": "#fdae61", "broken": "#b2182b", "untested": "#e0e0e0"}
-LEGEND = "The number is the median residual after one step, in hundredths of the element's spread."
+LEGEND = (
+    "The number is the median residual after one step, in hundredths of the element's spread; actions have "
+    "none, for they are judged by what they do."
+)
 
 
 def draw(found: Verification) -> Figure:
@@ -24,7 +27,8 @@ def draw(found: Verification) -> Figure:
     if not tested:
         raise ValueError(f"{found.environment}: no transform could be measured, so there is nothing to draw")
     rows = [(element.side, element.element, element.name) for element in tested[0].elements]
-    figure = Figure(figsize=(3.2 + 0.75 * len(tested), 1.6 + 0.21 * len(rows)), layout="constrained")
+    width = 3.2 + 0.75 * len(tested)
+    figure = Figure(figsize=(width, 1.8 + 0.21 * len(rows)), layout="constrained")
     axes = figure.subplots()
     for column, result in enumerate(tested):
         for row, element in enumerate(result.elements):
@@ -50,13 +54,13 @@ def draw(found: Verification) -> Figure:
     figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=4,
+        ncols=2 if width < 5 else 4,
         frameon=False,
         fontsize=8,
-        title=LEGEND,
+        title=figures.wrapped(LEGEND, width, points=7),
         title_fontsize=7,
     )
-    figure.suptitle(f"{found.environment}: {found.verdict}", fontsize=11)
+    figure.suptitle(figures.wrapped(f"{found.environment}: {found.verdict}", width, points=11), fontsize=11)
     return figure
 
 
@@ -68,8 +72,7 @@ def save_figure(found: Verification, path: str | Path) -> None:
 def _number(element: ElementResult) -> str:
     if not element.median or element.verdict == "untested":
         return ""
-    hundredths = 100 * element.median[0]
-    return f"{hundredths:.0f}" if hundredths >= 0.5 else ""
+    return f"{100 * element.median[0]:.0f}"
 
 
 def _heading(result: TransformResult) -> str:

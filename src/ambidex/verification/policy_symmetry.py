@@ -15,7 +15,7 @@ several goals compares only where the goals are symmetric too, as the ant's eigh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ import gymnasium
 import numpy as np
 
 from ambidex.common.arrays import FloatArray
-from ambidex.symmetry.isometry import named
+from ambidex.symmetry.isometry import name_of, named
 from ambidex.symmetry.maps import IndexMap
 from ambidex.verification.bench import IDENTITY, flat
 from ambidex.verification.simulators.protocol import ISOMETRIES, JointedSimulator, simulator_of
@@ -36,21 +36,34 @@ MOST_STATES = 200
 
 @dataclass(frozen=True)
 class PolicySymmetry:
-    """A policy under one isometry; each measure has one number per action."""
+    """A policy under one transform; each measure has one number per action.
 
-    isometry: str
+    :param transform: its name in the description, or that of the isometry where none was given
+    :param isometry: how it moves the body
+    """
+
+    transform: str
+    isometry: str | None
     canonical: tuple[float, ...]
     equivariance: tuple[float, ...]
     gait: tuple[float, ...]
 
 
-def policy_symmetry(act: Act, env: gymnasium.Env[Any, Any], *, episodes: int = 8) -> list[PolicySymmetry]:
+def policy_symmetry(
+    act: Act,
+    env: gymnasium.Env[Any, Any],
+    *,
+    episodes: int = 8,
+    transforms: Mapping[str, FloatArray | None] | None = None,
+) -> list[PolicySymmetry]:
     """Measure a policy on an environment whose geometry is known.
 
     :param act: the deterministic action for an observation
     :param env: as the policy sees it, without wrappers that change observations
     :param episodes: played to visit states and to see the gait
-    :return: one entry for each isometry that the robot has; none where its geometry is not known, or where
+    :param transforms: the isometries of a description by the names of its transforms, None of a transform
+        that does not say it; by default all usual isometries are tried
+    :return: one entry for each of them that the robot has; none where its geometry is not known, or where
         no episode is long enough to visit a state
     """
     simulator = simulator_of(env)
@@ -64,26 +77,39 @@ def policy_symmetry(act: Act, env: gymnasium.Env[Any, Any], *, episodes: int = 8
     spread = np.maximum(actions.std(axis=0), 1e-9)
 
     measured = []
-    for name in ISOMETRIES:
+    for name, isometry in _isometries(transforms).items():
         try:
-            joints = simulator.relabelling(named(name))
-            images = [simulator.set_symmetric_state(state, named(name)) for state in states]
+            joints = simulator.relabelling(isometry)
+            images = [simulator.set_symmetric_state(state, isometry) for state in states]
         except ValueError:
             continue  # the robot does not have it
         if joints.is_identity:
             continue
         wanted = joints(actions)
         taken = np.array([flat(act(image)) for image in images])
-        canonical = _canonical(act, simulator, states, named(name), joints)
+        canonical = _canonical(act, simulator, states, isometry, joints)
         measured.append(
             PolicySymmetry(
                 name,
+                name_of(isometry),
                 tuple((canonical / spread).tolist()),
                 tuple((np.abs(taken - wanted).mean(axis=0) / spread).tolist()),
                 tuple(_symmetry_index(excursions, joints).tolist()),
             )
         )
     return measured
+
+
+def _isometries(transforms: Mapping[str, FloatArray | None] | None) -> dict[str, FloatArray]:
+    if transforms is None:
+        return {name: named(name) for name in ISOMETRIES}
+    found = {}
+    for name, isometry in transforms.items():
+        if isometry is not None:
+            found[name] = isometry
+        elif name in ISOMETRIES:
+            found[name] = named(name)
+    return found
 
 
 def _play(

@@ -11,7 +11,7 @@ import numpy as np
 
 from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.symmetry import ChoiceMap, IndexMap, LinearMap
-from ambidex.verification.scores import PLACED_THRESHOLD, Part, scores
+from ambidex.verification.scores import PLACED_THRESHOLD, Part, likeness
 
 SUBSTANTIAL = 0.65
 """What a repair leaves of the score.
@@ -46,12 +46,12 @@ def better_readings(part: Part, before: FloatArray, after: FloatArray, spread: F
     if not isinstance(given, IndexMap):
         return Readings(part, np.zeros(given.size, np.bool_))
     x, y = before[:, part.elements], after[:, part.elements]
-    own = scores(given(x) - y, spread[part.elements])
+    own = likeness(given(x), y, spread[part.elements])
     indices, multipliers = given.indices.copy(), given.multipliers.copy()
     proposed: dict[int, float] = {}  # how well the better entry of an element fits
     for element in np.flatnonzero(own > PLACED_THRESHOLD).tolist():
         own_spread = np.full(given.size, spread[part.elements][element])
-        by_sign = [scores(sign * x - y[:, [element]], own_spread) for sign in (1.0, -1.0)]
+        by_sign = [likeness(sign * x, y[:, [element]], own_spread) for sign in (1.0, -1.0)]
         fits = np.stack(by_sign)
         # The entry's own index first: a wrong sign is likelier than a wrong sign and a wrong index.
         fits[:, given.indices[element]] -= PLACED_THRESHOLD / 4

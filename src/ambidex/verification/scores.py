@@ -32,6 +32,8 @@ true tables of both ants stay a factor of nine below it, Gymnasium's slightly un
 """
 
 SMALLEST_SPREAD = 1e-9
+FEWEST_SAMPLES = 4
+"""An element that is zero everywhere else is judged from so many samples."""
 
 
 def spread_of(*samples: FloatArray) -> FloatArray:
@@ -55,6 +57,20 @@ def scores(residuals: FloatArray, spread: FloatArray) -> FloatArray:
         return np.full(len(spread), np.nan)
     means: FloatArray = np.minimum(np.abs(rows) / spread, 1.0).mean(axis=0)
     return means
+
+
+def likeness(first: FloatArray, second: FloatArray, spread: FloatArray) -> FloatArray:
+    """The scores of how far two observations are apart, counted where either of them is not zero.
+
+    So the force of a contact counts where there is contact. Where that is hardly ever, all samples count.
+    """
+    residuals = first - second
+    whole = ~np.isnan(residuals).any(axis=1)
+    active = ((first != 0) | (second != 0))[whole]
+    counts = active.sum(axis=0)
+    limited = np.minimum(np.abs(residuals[whole]) / spread, 1.0) * active
+    means = limited.sum(axis=0) / np.maximum(counts, 1)
+    return np.where(counts >= FEWEST_SAMPLES, means, scores(residuals, spread))
 
 
 def median_and_worst(residuals: FloatArray, spread: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -24,6 +24,7 @@ from ambidex.verification.scores import (
     Part,
     apply,
     differs,
+    likeness,
     median_and_worst,
     observation_parts,
     scores,
@@ -66,7 +67,7 @@ class TransformCheck:
 
     def run(self, horizons: Sequence[int], names: Names) -> TransformResult:
         image = self.bench.branch(self.isometry, self.symmetry.action)
-        placed = scores(apply(self.given, self.base.placed) - image.placed, self.placed_spread)
+        placed = likeness(apply(self.given, self.base.placed), image.placed, self.placed_spread)
         parts, is_taken = _better(self.given, self.base.placed, image.placed, self.placed_spread)
 
         action_map, final = self._better_actions(parts, image)
@@ -82,7 +83,7 @@ class TransformCheck:
         drift = self._drift(parts, final, max(horizons))
         if not is_imperfect.any():
             is_drifting = drift > DRIFT_THRESHOLD
-        still_placed = scores(apply(parts, self.base.placed) - final.placed, self.placed_spread)
+        still_placed = likeness(apply(parts, self.base.placed), final.placed, self.placed_spread)
         unexplained = still_placed > np.concatenate([_largest_inexactness(part) for part in parts])
         is_inexact = (still_placed > PLACED_THRESHOLD) & ~unexplained
 
@@ -154,7 +155,7 @@ class TransformCheck:
         )
         came = np.where(self.is_lost, image.observations[:, 0], image.placed)
         spread = np.where(self.is_lost, self.step_spread, self.placed_spread)
-        either = [scores(sign * expected - came, spread) for sign in (1.0, -1.0)]
+        either = [likeness(sign * expected, came, spread) for sign in (1.0, -1.0)]
         return np.asarray(np.maximum(*either) <= PLACED_THRESHOLD)
 
     def _drift(self, parts: list[Part], image: Branches, horizon: int) -> FloatArray:

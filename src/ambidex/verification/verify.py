@@ -31,7 +31,12 @@ from ambidex.verification.scores import (
     scores,
     spread_of,
 )
-from ambidex.verification.simulators.protocol import ISOMETRIES, ObservedState, simulator_of
+from ambidex.verification.simulators.protocol import (
+    ISOMETRIES,
+    ObservedState,
+    SymmetricSimulator,
+    simulator_of,
+)
 from ambidex.verification.statistical import LIMITS, verify_statistically
 from ambidex.verification.transform_check import TransformCheck
 
@@ -50,6 +55,7 @@ def verify(
     states: int = 64,
     horizons: Sequence[int] = HORIZONS,
     policy: Policy | None = None,
+    simulator: SymmetricSimulator | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Verification:
@@ -61,6 +67,8 @@ def verify(
     :param horizons: after how many steps to compare; verdicts use one step
     :param policy: a function from observation to action that takes half of the steps between visited states;
         all of them are random by default
+    :param simulator: how the environment is set to the image of a state, such as a `MujocoSimulator`; by
+        default what the environment has, or what is known here
     :param seed: of the starts and the actions
     :param progress: show a bar
     """
@@ -69,7 +77,7 @@ def verify(
     made = make(env) if isinstance(env, str) else env
     try:
         _check_sizes(group, made)
-        simulator = simulator_of(made)
+        simulator = simulator or simulator_of(made)
         limits: tuple[str, ...] = ()
         steps = max(horizons)
         with _bar(progress, (len(group) + 1) * states * steps + 10 * states) as advance:

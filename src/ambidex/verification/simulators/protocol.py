@@ -1,11 +1,12 @@
 """What a check asks of a simulator: to say its state, and to go to the image of a state under an isometry.
 
-An environment that has both methods of `SymmetricSimulator` is checked as it is. For the environments that
-are known here an adapter has them:
+An environment that has both methods of `SymmetricSimulator` is checked as it is, or one whose method
+``symmetric_simulator`` returns an object that has them. For the environments that are known here an adapter
+has them:
 
 - ``ambidex/Ant-v0`` and ``ambidex/AntMujoco-v0`` (`ambidex.verification.simulators.ant`),
 - ``ambidex/Triangle-v0`` (`ambidex.verification.simulators.triangle`),
-- any Gymnasium environment on MuJoCo (`ambidex.verification.simulators.mujoco`),
+- any environment with a ``model`` and ``data`` of MuJoCo's (`ambidex.verification.simulators.mujoco`),
 - Gymnasium's CartPole and Pendulum (`ambidex.verification.simulators.classic`).
 
 An environment that has only ``get_state`` and ``set_state``, its state being its observation, can be set by
@@ -16,6 +17,7 @@ a step goes unseen.
 from __future__ import annotations
 
 import importlib
+from importlib.util import find_spec
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium
@@ -59,7 +61,6 @@ class JointedSimulator(SymmetricSimulator, Protocol):
 ADAPTERS = {  # by the class that they serve, most special first; "module of this folder:class"
     "ambidex.envs.ant.task:AntEnv": "ant:SymmetricAnt",
     "ambidex.envs.triangle.robot:TriangleEnv": "triangle:SymmetricTriangle",
-    "gymnasium.envs.mujoco.mujoco_env:MujocoEnv": "mujoco:SymmetricMujoco",
     "gymnasium.envs.classic_control.cartpole:CartPoleEnv": "classic:SymmetricClassic",
     "gymnasium.envs.classic_control.pendulum:PendulumEnv": "classic:SymmetricClassic",
 }
@@ -67,9 +68,12 @@ ADAPTERS = {  # by the class that they serve, most special first; "module of thi
 
 def simulator_of(env: gymnasium.Env[Any, Any]) -> SymmetricSimulator | None:
     """The environment itself or its adapter; None where the environment cannot be set."""
-    unwrapped = env.unwrapped
+    unwrapped: Any = env.unwrapped
     if isinstance(unwrapped, SymmetricSimulator):
         return unwrapped
+    if hasattr(unwrapped, "symmetric_simulator"):
+        own: SymmetricSimulator = unwrapped.symmetric_simulator()
+        return own
     ancestors = {f"{kind.__module__}:{kind.__qualname__}" for kind in type(unwrapped).__mro__}
     for served, adapter in ADAPTERS.items():
         if served in ancestors:
@@ -78,7 +82,15 @@ def simulator_of(env: gymnasium.Env[Any, Any]) -> SymmetricSimulator | None:
                 unwrapped
             )
             return made
-    return None
+    return _on_mujoco(unwrapped)
+
+
+def _on_mujoco(env: Any) -> SymmetricSimulator | None:
+    if not hasattr(env, "model") or not hasattr(env, "data") or find_spec("mujoco") is None:
+        return None
+    from ambidex.verification.simulators.mujoco import MujocoSimulator, is_on_mujoco
+
+    return MujocoSimulator(env) if is_on_mujoco(env) else None
 
 
 class ObservedState:
