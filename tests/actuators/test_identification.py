@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ambidex import SymmetryGroup, identify, load
-from ambidex.actuators.identification import expected_actions, expected_after_clipping
+from ambidex.actuators.identification import expected_after_clipping
 from ambidex.actuators.response import moments, responses
 from ambidex.actuators.transitions import Transitions, orbit_views
+from ambidex.common.regression import expected_from
 from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.symmetry.layout.layout import Layout
 
@@ -104,7 +105,7 @@ def test_expected_actions_do_not_know_the_noise() -> None:
         return -0.3 * np.tanh(2 * states[:, :3] - states[:, 6:9])
 
     observations, actions, _, means = logged("triangle", 250, 0.1, policy)
-    expected = expected_actions(observations.astype(float), actions.astype(float))
+    expected = expected_from(observations.astype(float), actions.astype(float))
     noise = actions - means
     assert np.sqrt(np.mean((expected - means) ** 2)) < 0.35 * noise.std()
     assert abs(np.corrcoef((expected - means).ravel(), noise.ravel())[0, 1]) < 0.1

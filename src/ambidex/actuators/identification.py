@@ -16,35 +16,38 @@ to be common, too. All are linear in features; `response` has the regression.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
 from ambidex.actuators.canonical import ElementRelations, OrbitProblem
-from ambidex.actuators.response import BLOCKS, intercepts, responses, robust_moments, without_controls
-from ambidex.actuators.scales import ALONE, Scales, jackknife, smallest_offsets
+from ambidex.actuators.limbs import limb_views
+from ambidex.actuators.response import BLOCKS, answers, intercepts, robust_moments, without_controls
+from ambidex.actuators.scales import (
+    ALONE,
+    LARGEST_ERROR,
+    LEAST_PER_FEATURE,
+    LEAST_SHARE,
+    NO_EXPERIMENT,
+    NO_EXPERIMENT_OF_COUNTERPART,
+    UNCERTAIN,
+    Identification,
+    jackknife,
+    smallest_offsets,
+    wrong_answer,
+)
+from ambidex.actuators.strengths import limb_identification, robust_limb_moments
 from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import BoolArray, FloatArray
+from ambidex.common.regression import expected_from
 from ambidex.symmetry import SymmetryGroup
 
-LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
+OFFSETS_OF_DRIVES = (
+    "offsets cannot be told under a described drive: its controller reads the same encoder that is observed, "
+    "so a reading that is off shows in the forces of weight and ground only; leave offsets out"
+)
 LEAST_NOVELTY = 1e-4  # of a command's mean square: the part that does not follow from the state
-LEAST_SHARE = 0.01  # of the strongest counterpart's answer: less is none
-LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
-KINKS, SMOOTHNESS = 200, 1e-3  # of the regression that stands in for an unknown policy
-
-
-@dataclass(frozen=True)
-class Identification(Scales):
-    """What each actuator needs, relative to its counterparts, as the robot's own motion tells.
-
-    :param transitions: how many it rests on; after slow forgetting, the number that still counts
-    """
-
-    transitions: float
 
 
 def identify(
@@ -60,7 +63,8 @@ def identify(
     """Estimate the scale and offset of every actuator from transitions (s, a, s').
 
     The commands must vary beyond what follows from the state: noise of an exploring policy, a person's jerks,
-    a shaker. No policy is needed.
+    a shaker. No policy is needed. Where the description says what the motors make of a command (``drive:``),
+    a scale is the inverse of a motor's strength; see `strengths`.
 
     :param group: the ideal symmetries, described by names: which observation is the speed of which joint
     :param observations: (T, o) in the order in which they were visited
@@ -74,12 +78,26 @@ def identify(
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence lies between 0 and 1, got {confidence}")
-    orbits = orbit_views(group)
+    driven = is_driven(group)
+    if driven and offsets:
+        raise ValueError(OFFSETS_OF_DRIVES)
     transitions = _checked(group, observations, actions, next_observations, means)
+    if driven:
+        limbs = limb_views(group)
+        limb_sums = [robust_limb_moments(limb, transitions) for limb in limbs]
+        return limb_identification(
+            group, limbs, limb_sums, transitions=len(transitions), confidence=confidence
+        )
+    orbits = orbit_views(group, mirrored=not offsets)
     sums = [robust_moments(orbit, transitions) for orbit in orbits]
     return identification(
         group, orbits, sums, transitions=len(transitions), offsets=offsets, confidence=confidence
     )
+
+
+def is_driven(group: SymmetryGroup) -> bool:
+    """Whether the description says what its motors make of a command."""
+    return group.layout is not None and group.layout.drive is not None
 
 
 def expected_after_clipping(
@@ -99,23 +117,6 @@ def expected_after_clipping(
 def _density(standardised: FloatArray) -> FloatArray:
     density: FloatArray = np.exp(-0.5 * np.square(standardised)) / np.sqrt(2 * np.pi)
     return density
-
-
-def expected_actions(observations: FloatArray, actions: FloatArray) -> FloatArray:
-    """What each action was to be expected from its state, by a smooth regression on all the other blocks."""
-    spread = observations.std(axis=0)
-    varying = (observations - observations.mean(axis=0))[:, spread > 0] / spread[spread > 0]
-    random = np.random.default_rng(0)
-    directions = random.standard_normal((varying.shape[1], KINKS)) / np.sqrt(max(varying.shape[1], 1))
-    hidden = np.maximum(varying @ directions + random.standard_normal(KINKS), 0.0)
-    inputs = np.concatenate([np.ones((len(observations), 1)), varying, hidden], axis=1)
-    ends = np.linspace(0, len(inputs), BLOCKS + 1).astype(int)
-    blocks = [slice(start, end) for start, end in pairwise(ends)]
-    squares = np.stack([inputs[block].T @ inputs[block] for block in blocks])
-    products = np.stack([inputs[block].T @ actions[block] for block in blocks])
-    ridge = SMOOTHNESS * len(inputs) * np.eye(inputs.shape[1])
-    weights = np.linalg.solve(squares.sum(axis=0) - squares + ridge, products.sum(axis=0) - products)
-    return np.concatenate([inputs[block] @ own for block, own in zip(blocks, weights, strict=True)])
 
 
 def identification(
@@ -138,35 +139,36 @@ def identification(
         members = orbit.members
         label[members] = members[0]
         problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
-        if missing := _missing(orbit, problems[0], transitions):
+        rest, _ = without_controls(orbit, problems)
+        if missing := _missing(orbit, problems[0], rest[0], transitions):
             for member, reason in zip(members, missing, strict=True):
                 reasons[member] = reason
             continue
-        gains, _ = responses(orbit, problems)
+        gains, _ = answers(orbit, rest)
         if (shares := gains / np.abs(gains).max(axis=-1, keepdims=True)).min() < LEAST_SHARE:
             for member, own in zip(members, shares.T, strict=True):
-                reasons[member] = _wrong_answer(own)
+                reasons[member] = wrong_answer(own)
             continue
         log_scale[:, members] = -np.log(gains)
         everything = np.ones(len(relations.target), dtype=bool)
         problem = OrbitProblem(relations, members, everything)
+        scale_known = jackknife(log_scale[1:, members]) < LARGEST_ERROR
+        identifiable[members] = scale_known & (len(members) > 1)
         if offsets:
-            found = intercepts(orbit, problems, *responses(orbit, problems, alike=True))
+            found = intercepts(orbit, problems, *answers(orbit, rest, alike=True))
             offset[:, members], offset_shared[members] = smallest_offsets(
                 found, problem.shift_direction, 1 / gains
             )
-        scale_known = jackknife(log_scale[1:, members]) < LARGEST_ERROR
-        identifiable[members] = scale_known & (len(members) > 1)
-        alone = len(members) == 1 and problem.shift_direction is not None
-        command = len(blocks[0, 0]) - len(orbit.terms) - 1  # the column of the command itself
-        usual = np.sqrt(blocks[..., command, command].sum() / blocks[..., 0, 0].sum())
-        offset_known = jackknife(offset[1:, members]) < LARGEST_ERROR * usual
-        offset_identifiable[members] = scale_known & offset_known & offsets & (not alone)
+            alone = len(members) == 1 and problem.shift_direction is not None
+            command = len(blocks[0, 0]) - len(orbit.terms) - 1  # the column of the command itself
+            usual = np.sqrt(blocks[..., command, command].sum() / blocks[..., 0, 0].sum())
+            offset_known = jackknife(offset[1:, members]) < LARGEST_ERROR * usual
+            offset_identifiable[members] = scale_known & offset_known & (not alone)
         for member, known in zip(members, scale_known, strict=True):
             if len(members) == 1:
                 reasons[member] = ALONE
             elif not known:
-                reasons[member] = "its response to commands is too uncertain; more varied commands would tell"
+                reasons[member] = UNCERTAIN
     return Identification.estimated(
         log_scale,
         offset,
@@ -181,38 +183,26 @@ def identification(
     )
 
 
-def _missing(orbit: OrbitViews, sums: FloatArray, transitions: float) -> list[str]:
+def _missing(orbit: OrbitViews, sums: FloatArray, rest: FloatArray, transitions: float) -> list[str]:
     """What the data of an orbit lack, a reason for each of its actuators; none if they can tell."""
-    needed = max(LEAST_PER_FEATURE * len(orbit.terms), 2 * orbit.row_size)
+    needed = max(LEAST_PER_FEATURE * len(orbit.every_term), 2 * orbit.every_column)
     if transitions < needed:
         few = f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
         return [few] * len(orbit.members)
     if not sums[:, -1, -1].any():
         still = "the speed of its joint never changes; are the next observations those after the step?"
         return [still] * len(orbit.members)
-    experiments = _has_experiments(orbit, sums)
+    experiments = _has_experiments(orbit, sums, rest)
     if experiments.all():
         return []
-    own = "commands that follow from the state alone tell nothing; a little noise on them would"
-    other = "the commands of a counterpart follow from the state alone; a little noise on them would tell"
-    return [other if has_own else own for has_own in experiments]
+    return [NO_EXPERIMENT_OF_COUNTERPART if has_own else NO_EXPERIMENT for has_own in experiments]
 
 
-def _wrong_answer(shares: FloatArray) -> str:
-    """What is wrong with an orbit of which one actuator answers the other way or not at all."""
-    if (shares < -LEAST_SHARE).all():
-        return "its joint answers its command the other way round: is its motor or encoder reversed?"
-    if (shares >= LEAST_SHARE).all():
-        return "a counterpart of it answers its command the other way round or hardly at all"
-    return "its joint hardly answers its command"
-
-
-def _has_experiments(orbit: OrbitViews, sums: FloatArray) -> BoolArray:
+def _has_experiments(orbit: OrbitViews, sums: FloatArray, rest: FloatArray) -> BoolArray:
     """Of which members of an orbit the commands are more than what follows from the state."""
     command = sums.shape[-1] - len(orbit.terms) - 1  # the column of the command itself
-    novel = without_controls(orbit, sums)[:, 0, 0]
-    whole = np.array([sums[views, command, command].sum() for views in orbit.views_of_members])
-    known: BoolArray = novel > LEAST_NOVELTY * whole
+    whole = orbit.of_members(sums)[:, command, command]
+    known: BoolArray = rest[:, 0, 0] > LEAST_NOVELTY * whole
     return known
 
 
@@ -244,5 +234,5 @@ def _checked(
         arrays[name] = array
     if not len(arrays["observations"]):
         raise ValueError("there are no transitions")
-    arrays.setdefault("means", expected_actions(arrays["observations"], arrays["actions"]))
+    arrays.setdefault("means", expected_from(arrays["observations"], arrays["actions"]))
     return Transitions(**arrays)

@@ -28,21 +28,22 @@ STEPS = 500
 
 
 def moments(orbit: OrbitViews, transitions: Transitions, expected: FloatArray | None = None) -> FloatArray:
-    """Sums of products of what the regression is about: (blocks, views, rows, rows).
+    """Sums of products of what the regression is about: (blocks, distinct views, rows, rows).
 
     A block has consecutive transitions, so that blocks are nearly independent of each other.
 
     :param expected: `coefficients` of an earlier fit, from which outliers are told
     """
-    blocks = []
-    for block in transitions.blocks(BLOCKS):
-        sums = []
-        for number, view in enumerate(orbit.views):
-            rows = orbit.rows(block, view)
-            rows *= np.sqrt(_weights(orbit, rows, None if expected is None else expected[number]))[:, None]
-            sums.append(rows.T @ rows)
-        blocks.append(sums)
-    return np.array(blocks)
+    sums = np.empty((BLOCKS, len(orbit.distinct), orbit.row_size, orbit.row_size))
+    for own, block in zip(sums, transitions.blocks(BLOCKS), strict=True):
+        for out, number in zip(own, orbit.distinct, strict=True):
+            view = orbit.views[number]
+            states = block.observations @ view.observations.T
+            rows = orbit.rows(states, block, view)
+            plan = None if expected is None else expected[number]
+            rows *= np.sqrt(_weights(rows, orbit.touching(states), plan))[:, None]
+            np.matmul(rows.T, rows, out=out)
+    return sums
 
 
 def robust_moments(orbit: OrbitViews, transitions: Transitions) -> FloatArray:
@@ -53,9 +54,8 @@ def robust_moments(orbit: OrbitViews, transitions: Transitions) -> FloatArray:
     return sums
 
 
-def _weights(orbit: OrbitViews, rows: FloatArray, expected: FloatArray | None) -> FloatArray:
+def _weights(rows: FloatArray, touching: BoolArray, expected: FloatArray | None) -> FloatArray:
     """How much each transition counts: (T,)."""
-    touching = orbit.touching(rows)
     weights = np.where(touching, IN_CONTACT, 1.0)
     if expected is not None:
         errors = np.abs(rows[:, -1] - rows[:, :-1] @ expected)
@@ -70,34 +70,36 @@ def _weights(orbit: OrbitViews, rows: FloatArray, expected: FloatArray | None) -
 def coefficients(orbit: OrbitViews, sums: FloatArray) -> FloatArray:
     """What the fit to these sums multiplies each column of a row by to expect its outcome: (views, rows - 1).
 
-    :param sums: (views, rows, rows)
+    :param sums: (distinct views, rows, rows)
     """
-    gains, response = responses(orbit, sums)
-    controls = sums.shape[-1] - len(orbit.terms) - 1
+    rest, taken = without_controls(orbit, sums)
+    gains, response = answers(orbit, rest)
     found = np.empty((len(orbit.views), sums.shape[-1] - 1))
-    for of_member, powers in zip(orbit.views_of_members, orbit.terms.powers(gains), strict=True):
-        own = sums[of_member].sum(axis=0)
+    for member, powers, own in zip(orbit.members, orbit.terms.powers(gains), taken, strict=True):
         answer = powers * response
-        left = own[:controls, -1] - own[:controls, controls:-1] @ answer
-        of_controls = _solve(own[:controls, :controls], left[:, None])[:, 0]
-        found[of_member] = np.concatenate([of_controls, answer])
+        of_controls = own[:, -1] - own[:, :-1] @ answer
+        found[[view.member == member for view in orbit.views]] = np.concatenate([of_controls, answer])
     return found
 
 
 def responses(
     orbit: OrbitViews, problems: FloatArray, *, alike: bool = False
 ) -> tuple[FloatArray, FloatArray]:
+    """`answers` to sums of products: (..., distinct views, rows, rows)."""
+    return answers(orbit, without_controls(orbit, problems)[0], alike=alike)
+
+
+def answers(orbit: OrbitViews, rest: FloatArray, *, alike: bool = False) -> tuple[FloatArray, FloatArray]:
     """p of each actuator, of geometric mean about 1, and the coefficients of R: (..., m) and (..., terms).
 
-    The controls are taken out actuator by actuator. What is left is a product of the actuator's p and the
-    orbit's R, fitted by alternating least squares: first as if a push and a pull had like effects, which any
-    commands can tell, then with what tells them apart. If the commands cannot, the first answer stands.
+    What is left without the controls is a product of the actuator's p and the orbit's R, fitted by
+    alternating least squares: first as if a push and a pull had like effects, which any commands can tell,
+    then with what tells them apart. If the commands cannot, the first answer stands.
 
-    :param problems: (..., views, rows, rows)
+    :param rest: see `without_controls`
     :param alike: whether to leave it at the first
     """
     terms = orbit.terms
-    rest = without_controls(orbit, problems)
     gains = np.ones(rest.shape[:-2])
     gains, response = _alternate(terms, rest, gains, ~terms.even)
     if not alike:
@@ -113,7 +115,7 @@ def _alternate(
     ridge = np.where(terms.even, DIRECTION_RIDGE, RIDGE)[used]
     for _ in range(STEPS):
         powers = terms.powers(gains)[..., used]
-        pooled = (powers[..., :, None] * squares * powers[..., None, :]).sum(axis=-3)
+        pooled = np.einsum("...mi,...mij,...mj->...ij", powers, squares, powers)
         answer = _solve(pooled, (powers * products).sum(axis=-2)[..., None], ridge)[..., 0]
         slope = terms.slopes(gains)[..., used] * answer[..., None, :]
         error = products - (squares @ (powers * answer[..., None, :])[..., None])[..., 0]
@@ -131,15 +133,17 @@ def _alternate(
     return gains, response
 
 
-def without_controls(orbit: OrbitViews, problems: FloatArray) -> FloatArray:
-    """The moments of response and outcome of each actuator with the controls taken out: (..., m, d, d)."""
+def without_controls(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The moments of response and outcome of each actuator with the controls taken out: (..., m, d, d).
+
+    Actuator by actuator; also by what each control was multiplied for it: (..., m, controls, d).
+
+    :param problems: (..., distinct views, rows, rows)
+    """
+    own = orbit.of_members(problems)
     controls = problems.shape[-1] - len(orbit.terms) - 1
-    rest = []
-    for of_member in orbit.views_of_members:
-        own = problems[..., of_member, :, :].sum(axis=-3)
-        taken = _solve(own[..., :controls, :controls], own[..., :controls, controls:])
-        rest.append(own[..., controls:, controls:] - own[..., controls:, :controls] @ taken)
-    return np.stack(rest, axis=-3)
+    taken = _solve(own[..., :controls, :controls], own[..., :controls, controls:])
+    return own[..., controls:, controls:] - own[..., controls:, :controls] @ taken, taken
 
 
 def intercepts(
@@ -150,6 +154,7 @@ def intercepts(
     With p and R known, ``v' - v - R(p S a) = F - p R' S o`` is linear in F and o, with R' the factor of the
     torque itself.
 
+    :param orbit: with every column of every view
     :param gains: p, of a fit in which a push and a pull are alike, and so
     :param response: R
     """

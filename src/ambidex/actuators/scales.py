@@ -12,7 +12,16 @@ from ambidex.actuators.action_map import ActionMap
 from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.symmetry import SymmetryGroup
 
+LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
+LEAST_SHARE = 0.01  # of the strongest counterpart's answer: less is none
+LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
+
 ALONE = "no transform relates it to another actuator"
+UNCERTAIN = "its response to commands is too uncertain; more varied commands would tell"
+NO_EXPERIMENT = "commands that follow from the state alone tell nothing; a little noise on them would"
+NO_EXPERIMENT_OF_COUNTERPART = (
+    "the commands of a counterpart follow from the state alone; a little noise on them would tell"
+)
 
 
 class Interval(NamedTuple):
@@ -59,15 +68,18 @@ class Scales:
         identifiable: BoolArray,
         offset_identifiable: BoolArray,
         confidence: float,
+        *,
+        left_out: FloatArray | float = 0.0,
         **others: Any,
     ) -> Self:
         """From estimates with all data and without one block of it each, (1 + blocks, n) each.
 
+        :param left_out: the standard error of the logarithm of a scale that is no noise, beside the noise
         :param others: the fields that do not follow from them
         """
         scale = np.where(identifiable, np.exp(log_scale[0]), 1.0)
         known_offset = np.where(offset_identifiable, offset[0], 0.0)
-        log_scale_error = np.where(identifiable, jackknife(log_scale[1:]), np.nan)
+        log_scale_error = np.where(identifiable, np.hypot(jackknife(log_scale[1:]), left_out), np.nan)
         offset_error = np.where(offset_identifiable, jackknife(offset[1:]), np.nan)
         ends = stdtrit(len(log_scale) - 2, 0.5 + confidence / 2) * np.array([-1.0, 1.0])
         return cls(
@@ -87,6 +99,16 @@ class Scales:
     def action_map(self, name: str) -> ActionMap:
         """g of one transform: ``g(a)_i = o_i + s_i S (a_k - o_k) / s_k``."""
         return action_map(self.group, name, self.scale, self.offset)
+
+
+@dataclass(frozen=True)
+class Identification(Scales):
+    """What each actuator needs, relative to its counterparts, as the robot's own motion tells.
+
+    :param transitions: how many it rests on; after slow forgetting, the number that still counts
+    """
+
+    transitions: float
 
 
 def action_map(group: SymmetryGroup, name: str, scale: FloatArray, offset: FloatArray) -> ActionMap:
@@ -122,3 +144,12 @@ def smallest_offsets(
     unseen = direction * scale
     share = (offset * unseen).sum(axis=-1, keepdims=True) / (unseen**2).sum(axis=-1, keepdims=True)
     return offset - share * unseen, True
+
+
+def wrong_answer(shares: FloatArray) -> str:
+    """What is wrong with an orbit of which one actuator answers the other way or not at all."""
+    if (shares < -LEAST_SHARE).all():
+        return "its joint answers its command the other way round: is its motor or encoder reversed?"
+    if (shares >= LEAST_SHARE).all():
+        return "a counterpart of it answers its command the other way round or hardly at all"
+    return "its joint hardly answers its command"

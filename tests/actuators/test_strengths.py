@@ -1,0 +1,130 @@
+"""Motors' strengths from impulses, on legs whose motors and inertia are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ambidex import TransitionFit, identify
+from ambidex.actuators.limbs import limb_views
+from ambidex.actuators.strengths import limb_moments, projected
+from ambidex.actuators.transitions import Transitions
+from tests.actuators.two_legs import POSITION, moved, two_legs
+
+WEAK_KNEE = (1.0, 0.5, 1.0, 1.0)
+
+
+def ratios(scale: np.ndarray) -> np.ndarray:
+    """How much stronger the left motors are than the right ones: hip and knee."""
+    return scale[2:] / scale[:2]
+
+
+def test_a_weak_knee_is_found_and_its_hip_is_sound() -> None:
+    found = identify(two_legs(), **moved(WEAK_KNEE))
+    assert found.identifiable.all()
+    np.testing.assert_allclose(ratios(found.scale), [1.0, 0.5], rtol=0.04)
+    low, high = found.interval.scale.T
+    true = np.array([1, 2, 1, 1]) / np.array([1, np.sqrt(2), 1, np.sqrt(2)])
+    assert ((low < true) & (true < high)).all()
+
+
+def test_the_command_alone_would_blame_the_wrong_share_and_the_wrong_joint() -> None:
+    """What the drive is for: without it the answer to a command is taken for the strength."""
+    found = identify(two_legs(None), **moved(WEAK_KNEE))
+    hip, knee = ratios(found.scale)
+    assert knee > 0.53
+    assert abs(np.log(hip)) > 0.02
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    held = []
+    for seed in range(4):
+        found = identify(two_legs(), **moved((1.0, 0.8, 1.0, 1.0), 1000, seed=seed))
+        low, high = found.interval.scale.T
+        true = np.array([1, 1.25, 1, 1]) / np.array([1, np.sqrt(1.25), 1, np.sqrt(1.25)])
+        held += [*((low < true) & (true < high))]
+    assert np.mean(held) > 0.85
+
+
+def test_two_stages_are_what_least_squares_makes_of_them() -> None:
+    """The slow way: predict the impulses from the instruments, then take them for the impulses."""
+    (limb,) = limb_views(two_legs())
+    seen = Transitions(**moved(WEAK_KNEE, 400))
+    sums = limb_moments(limb, seen).sum(axis=0)
+    squares, products, _, _ = projected(limb, sums)
+    for number, view in enumerate(limb.views):
+        rows, air = limb.rows(seen, view, np.zeros(400))
+        np.testing.assert_array_equal(air, 1)
+        count, terms = limb.control_count, limb.terms
+        controls, instruments, impulses, changes = np.split(
+            rows, [count, count + terms, count + 2 * terms], axis=1
+        )
+        exogenous = np.concatenate([controls, instruments], axis=1)
+        told = exogenous @ np.linalg.lstsq(exogenous, impulses, rcond=None)[0]
+        both = np.concatenate([controls, told], axis=1)
+        expected = np.linalg.lstsq(both, changes, rcond=None)[0][count:]
+        found = np.linalg.solve(squares[number], products[number])
+        np.testing.assert_allclose(found[:: limb.feature_count], expected[:: limb.feature_count], rtol=1e-3)
+
+
+def test_a_push_from_outside_is_not_taken_for_an_answer() -> None:
+    """Ordinary least squares on the impulses would be misled: strong pushes move joint and controller."""
+    arrays = moved((1.0, 1.0, 1.0, 1.0), push=4.0)
+    (limb,) = limb_views(two_legs())
+    rows, _ = limb.rows(Transitions(**arrays), limb.views[0], np.zeros(len(arrays["actions"])))
+    count, terms = limb.control_count, limb.terms
+    plain = np.concatenate([rows[:, :count], rows[:, count + terms : count + 2 * terms]], axis=1)
+    ordinary = np.linalg.lstsq(plain, rows[:, count + 2 * terms :], rcond=None)[0][count:]
+    squares, products, _, _ = projected(limb, limb_moments(limb, Transitions(**arrays)).sum(axis=0))
+    told = np.linalg.solve(squares[0], products[0])
+    true = 37.5  # of the knee: the inverse of the inertia, [1, 1]
+    knee = limb.feature_count
+    assert told[knee, 1] == pytest.approx(true, rel=0.05)
+    assert ordinary[knee, 1] < 0.9 * true
+
+
+def test_a_policy_without_noise_tells_nothing() -> None:
+    arrays = moved(WEAK_KNEE, noise=0.0)
+    found = identify(two_legs(), **arrays)
+    assert not found.identifiable.any()
+    assert all("follow from the state alone" in reason for reason in found.reasons)
+
+
+def test_too_few_transitions_are_said() -> None:
+    found = identify(two_legs(), **moved(WEAK_KNEE, 40))
+    assert not found.identifiable.any()
+    assert "there are 40 transitions" in found.reasons[0]
+
+
+def test_a_reversed_motor_is_named() -> None:
+    turned = np.array([1, 1, 1, -1])
+    arrays = {
+        name: array * turned if name in ("actions", "means") else array
+        for name, array in moved((1.0, 1.0, 1.0, 1.0)).items()
+    }
+    found = identify(two_legs({**POSITION, "kp": 1e6}), **arrays)  # so stiff that only the command counts
+    assert "the other way round: is its motor" in found.reasons[3]
+    assert "a counterpart of it" in found.reasons[1]
+    assert found.identifiable[[0, 2]].all()
+
+
+def test_offsets_are_refused_with_the_reason() -> None:
+    with pytest.raises(ValueError, match="reads the same encoder"):
+        identify(two_legs(), **moved(WEAK_KNEE, 40), offsets=True)
+    with pytest.raises(ValueError, match="TransitionFit: offsets cannot be told"):
+        TransitionFit(offsets=True).start(two_legs())
+
+
+def test_the_fit_in_training_finds_the_same_and_survives_a_file() -> None:
+    group = two_legs()
+    parts = [Transitions(**moved(WEAK_KNEE, 1000, seed=seed)) for seed in (0, 1, 2)]
+    fit, other = TransitionFit().start(group), TransitionFit().start(group)
+    for seen in parts[:2]:
+        fit.watch(seen)
+        fit.update(seen.means, {})
+    other.set_state(fit.state())
+    for one in (fit, other):
+        one.watch(parts[2])
+        one.update(parts[2].means, {})
+    assert fit.metrics() == other.metrics()
+    np.testing.assert_allclose(ratios(np.exp(fit.log_scale)), [1.0, 0.5], rtol=0.05)
