@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -106,6 +107,9 @@ def test_predict_gives_commands(build: Make, policy: str, tmp_path: Any) -> None
     model.save(tmp_path / "model.zip")
     loaded = SymmetricPPO.load(tmp_path / "model.zip")
     np.testing.assert_allclose(loaded.predict(observation, deterministic=True)[0], expected, atol=1e-6)
+    copied = pickle.loads(pickle.dumps(model.policy))
+    assert type(copied) is type(model.policy)
+    np.testing.assert_allclose(copied.predict(observation, deterministic=True)[0], expected, atol=1e-6)
 
 
 def test_action_maps_are_those_of_commands(build: Make, triangle_robot: SymmetryGroup) -> None:
@@ -190,6 +194,17 @@ def test_refusals(build: Make, arguments: dict[str, Any], message: str) -> None:
 def test_actuators_need_symmetries() -> None:
     with pytest.raises(ValueError, match="actuators are compared by symmetries; pass symmetries="):
         SymmetricPPO("MlpPolicy", TriangleVecEnv(1), actuators=TransitionFit(), device="cpu")
+
+
+def test_observations_that_no_transform_acts_on_are_refused_without_a_loss_too(
+    triangle_robot: SymmetryGroup,
+) -> None:
+    env = TriangleVecEnv(1)
+    env.observation_space = gymnasium.spaces.Box(0, 255, (36, 36, 3), np.uint8)
+    with pytest.raises(ValueError, match="symmetries act on Box spaces of one dimension"):
+        SymmetricPPO(
+            "CnnPolicy", env, symmetries=triangle_robot, actuators=TransitionFit(), n_steps=64, device="cpu"
+        )
 
 
 def test_another_loss_is_no_other_robot(triangle_robot: SymmetryGroup, tmp_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""The examples of the pages Learn, Equivariant and Fits, run as they are printed."""
+"""The examples of the pages Learn, Equivariant, Algorithms and Fits, run as they are printed."""
 
 from __future__ import annotations
 
@@ -41,6 +41,17 @@ def test_the_examples_of_equivariant_policies_run() -> None:
         exec(block, names)
     scale = names["model"].policy.actuator_scale.numpy()
     np.testing.assert_allclose(scale / scale[0], [1, 2, 3], rtol=0.05)
+
+
+def test_the_example_of_another_algorithm_runs() -> None:
+    names: dict[str, Any] = {}
+    page, _, _ = PAGE.with_name("algorithms.md").read_text().partition("## SAC")
+    (block,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    exec(block, names)
+    # Limb 1 is rusty and needs double the torque, limb 2 triple.
+    torques = np.array([1.0, 2.0, 3.0])
+    found = names["model"].action_maps()["d"]
+    np.testing.assert_allclose(found.multipliers, torques / torques[found.indices], rtol=0.05)
 
 
 def test_the_default_fit_is_the_one_that_is_explained() -> None:

@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import NormalizeObservation
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -15,11 +14,11 @@ from torch import nn
 
 from ambidex.learn.losses.loss import SymmetryLoss, losses_by_transform
 from ambidex.learn.normalize import SymmetricVecNormalize
-from ambidex.learn.spaces import check_actions, check_observations
-from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
+from ambidex.learn.spaces import check_actions, check_observations, check_ranges
+from ambidex.symmetry import Symmetry, SymmetryGroup
 
 if TYPE_CHECKING:
-    from ambidex.learn.ppo import SymmetricPPO
+    from ambidex.learn.algorithm import SymmetricAlgorithm
 
 UNEVEN_SCALING = (
     "{} scales an observation and its mirror image differently, so that the described symmetry no longer "
@@ -28,7 +27,7 @@ UNEVEN_SCALING = (
 BYPASSED = ("evaluate_actions", "extract_features", "predict_values", "_get_action_dist_from_latent")
 
 
-def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
+def checked_losses(model: SymmetricAlgorithm) -> dict[str, SymmetryLoss]:
     """The loss of each transform that has one, after all checks that need no environment."""
     group = model.symmetries
     if group is None:
@@ -45,9 +44,10 @@ def checked_losses(model: SymmetricPPO) -> dict[str, SymmetryLoss]:
                     f"transform {name!r}: its loss fits action maps to the robot, and so do actuators=, "
                     "after which nothing is left to fit; use fit=None for the loss, or actuators=None"
                 )
+    if losses or model.actuators is not None:
+        check_observations(model.observation_space, group)
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
-        check_observations(model.observation_space, group)
         _check_actions(model.action_space, group, losses)
     return losses
 
@@ -87,8 +87,14 @@ def refuse_environment(env: VecEnv | None, transforms: Iterable[Symmetry]) -> No
         if not normalize.is_symmetric_under(transform):
             raise ValueError(
                 f"the statistics of SymmetricVecNormalize are not symmetric under {transform.name!r}; "
-                "give it the same group as SymmetricPPO"
+                "give it the same group as the model"
             )
+
+
+def refuse_clip_range(epsilon: object) -> None:
+    is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
+    if not is_number or not 0 < epsilon < float("inf"):  # type: ignore[operator]
+        raise ValueError(f"symmetry_clip_range is a positive number, such as 0.2; got {epsilon!r}")
 
 
 def _check_samples(samples: object, most: int) -> None:
@@ -108,7 +114,7 @@ def _check_actions(
     check_actions(space, group)
     if isinstance(space, spaces.Box):
         for name, loss in losses.items():
-            _check_signs(group[name], space)
+            check_ranges(group[name], space)
             loss.refuse(group[name])
         return
     for name, loss in losses.items():
@@ -117,20 +123,3 @@ def _check_actions(
                 f"transform {name!r}: {type(loss).__name__} moves the mean of a Gaussian, which discrete "
                 "actions do not have; use MSL"
             )
-
-
-def _check_signs(symmetry: Symmetry, space: spaces.Box) -> None:
-    """Ranges may differ where actuators do, but not exclude each other."""
-    table = symmetry.action_map
-    if not isinstance(table, IndexMap):
-        return
-    ends = np.stack([table(space.low.astype(np.float64)), table(space.high.astype(np.float64))])
-    apart = (ends.max(axis=0) <= space.low) | (ends.min(axis=0) >= space.high)
-    for element in np.flatnonzero(apart & (space.low < space.high)):
-        source = table.indices[element]
-        raise ValueError(
-            f"transform {symmetry.name!r}, action {element}: its range is [{space.low[element]:g}, "
-            f"{space.high[element]:g}], but that of action {source}, which it is read from, becomes "
-            f"[{ends[:, element].min():g}, {ends[:, element].max():g}]; check the multiplier, or shift the "
-            "actions so that 0 lies within their ranges"
-        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from gymnasium import spaces
 
-from ambidex.symmetry import IndexMap, SymmetryGroup
+from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
 
 
 def check_observations(space: spaces.Space[object], group: SymmetryGroup) -> None:
@@ -80,3 +80,20 @@ def _check_permutation(name: str, group: SymmetryGroup, blocks: list[int]) -> No
                 f"transform {name!r}: the logits of choice {block} come from choices "
                 f"{sorted(set(sources.tolist()))}; a choice is read whole from one choice of the same size"
             )
+
+
+def check_ranges(symmetry: Symmetry, space: spaces.Box) -> None:
+    """Ranges may differ where actuators do, but not exclude each other."""
+    table = symmetry.action_map
+    if not isinstance(table, IndexMap):
+        return
+    ends = np.stack([table(space.low.astype(np.float64)), table(space.high.astype(np.float64))])
+    apart = (ends.max(axis=0) <= space.low) | (ends.min(axis=0) >= space.high)
+    for element in np.flatnonzero(apart & (space.low < space.high)):
+        source = table.indices[element]
+        raise ValueError(
+            f"transform {symmetry.name!r}, action {element}: its range is [{space.low[element]:g}, "
+            f"{space.high[element]:g}], but that of action {source}, which it is read from, becomes "
+            f"[{ends[:, element].min():g}, {ends[:, element].max():g}]; check the multiplier, or shift the "
+            "actions so that 0 lies within their ranges"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from ambidex import EquivariantMlp
 from ambidex.learn.networks.layers import TiedLayer
 from ambidex.symmetry import SymmetryGroup, load
 from tests.learn.networks.groups import GROUPS, by_key
+from tests.subprocesses import said_by_python
 
 ROUNDING = {torch.float32: 1e-6, torch.float64: 1e-12}
 
@@ -61,6 +63,47 @@ def test_the_dense_network_is_plain_and_the_same(name: str) -> None:
     assert [type(module) for module in dense] == [nn.Linear, nn.ReLU, nn.Linear, nn.ReLU, nn.Linear]
     observation = vector(inputs(group))
     assert torch.equal(dense(observation), mlp(observation))
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch.jit and torch.onnx, about themselves
+def test_the_dense_network_is_scripted_and_exported_to_onnx(tmp_path: Path) -> None:
+    """Plain layers, which any runtime knows, and as symmetric there."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    group = load("ant")
+    mlp = EquivariantMlp(group, [32, 16], activation=nn.ELU)
+    observation = inputs(group, dtype=torch.float32)
+    expected = mlp(observation).detach()
+    scripted = torch.jit.script(mlp.dense())
+    torch.testing.assert_close(scripted(observation), expected)
+    path = tmp_path / "policy.onnx"
+    batch = {"input": {0: torch.export.Dim("batch")}}
+    torch.onnx.export(
+        mlp.dense(), (observation,), str(path), dynamo=True, verbose=False, dynamic_shapes=batch
+    )
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (name,) = [one.name for one in session.get_inputs()]
+
+    def run(rows: Tensor) -> Tensor:
+        return torch.from_numpy(session.run(None, {name: rows.numpy()})[0])
+
+    torch.testing.assert_close(run(observation), expected, rtol=1e-5, atol=1e-6)
+    for transform in group:
+        image = run(transform.observation(observation))
+        torch.testing.assert_close(image, transform.action(expected), rtol=1e-4, atol=1e-5)
+
+
+def test_it_needs_no_stable_baselines3() -> None:
+    """Where none can be imported, the network is made and trained all the same."""
+    program = (
+        "import sys; sys.modules['stable_baselines3'] = None\n"
+        "from ambidex import EquivariantMlp, load\n"
+        "import torch\n"
+        "mlp = EquivariantMlp(load('ant'), [16])\n"
+        "mlp(torch.zeros(2, 28)).sum().backward()\n"
+        "mlp.dense()\n"
+        "print('made')"
+    )
+    assert said_by_python(program) == "made"
 
 
 def test_widths_are_rounded_up_and_said(caplog: pytest.LogCaptureFixture) -> None:

@@ -395,5 +395,5 @@ class TestNonFiniteLoss:
     def test_names_ppos_own_loss(self, build: Build) -> None:
         case = build(CASES["MSL"])
         case.iteration.returns[:] = float("nan")
-        with pytest.raises(NonFiniteLoss, match="PPO's value loss"):
+        with pytest.raises(NonFiniteLoss, match="own value loss"):
             generic.update(case.model, case.iteration)

@@ -248,7 +248,7 @@ def test_the_optimizer_moves_between_both_updates_and_through_a_file(ready: Read
             lambda iteration: iteration.losses[ASL].symmetric_means[:, 6].fill_(np.nan),
             "transform 'r270' .*policy",
         ),
-        (lambda given: given.returns[5].fill_(np.nan), "PPO's value loss"),
+        (lambda given: given.returns[5].fill_(np.nan), "own value loss"),
     ],
 )
 def test_a_loss_that_is_not_finite_is_named_before_the_step(
@@ -296,7 +296,7 @@ def test_a_loss_of_plain_ppo_that_is_not_finite_is_named_too(ready: Ready) -> No
     model = ready(n_epochs=1)
     model.rollout_buffer.advantages[3] = np.nan
     before = copy.deepcopy(model.policy)
-    with pytest.raises(NonFiniteLoss, match="PPO's policy loss"):
+    with pytest.raises(NonFiniteLoss, match="own policy loss"):
         update(model, fast.update)
     assert all(bool(torch.isfinite(parameter).all()) for parameter in model.policy.parameters())
     assert furthest(model.policy, before) < 0.1

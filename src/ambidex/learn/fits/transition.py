@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.actuators.identification import identification
+from ambidex.actuators.identification import OFFSETS_OF_DRIVES, identification, is_driven
+from ambidex.actuators.limbs import LimbViews, limb_views
 from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
-from ambidex.actuators.transitions import Transitions, orbit_views
+from ambidex.actuators.scales import Identification
+from ambidex.actuators.strengths import (
+    limb_coefficients,
+    limb_identification,
+    limb_moments,
+    robust_limb_moments,
+)
+from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target
 from ambidex.learn.fits.pairwise import spread_penalty
@@ -79,11 +87,18 @@ class TransitionState(ScaleAverage):
     def __init__(self, spec: TransitionFit, group: SymmetryGroup) -> None:
         super().__init__(spec, group)
         self.spec = spec
-        self.orbits = orbit_views(group)
+        self.orbits: list[OrbitViews] = []
+        self.limbs: list[LimbViews] = []
+        if is_driven(group):
+            if spec.offsets:
+                raise ValueError(f"TransitionFit: {OFFSETS_OF_DRIVES}")
+            self.limbs = limb_views(group)
+        else:
+            self.orbits = orbit_views(group, mirrored=not spec.offsets)
         self.transitions = np.zeros(())  # how many the sums rest on, those fading that were long ago
-        self.moments = [
-            np.zeros((BLOCKS, len(orbit.views), orbit.row_size, orbit.row_size)) for orbit in self.orbits
-        ]
+        sizes = [(len(orbit.distinct), orbit.row_size) for orbit in self.orbits]
+        sizes += [(len(limb.views), limb.row_size) for limb in self.limbs]
+        self.moments = [np.zeros((BLOCKS, views, size, size)) for views, size in sizes]
 
     def watch(self, transitions: Transitions) -> None:
         """Add the transitions of a roll-out to the sums, and forget a little of what was before.
@@ -91,25 +106,40 @@ class TransitionState(ScaleAverage):
         Outliers are told from what was learned before, in the first roll-out from itself.
         """
         kept = math.exp(-len(transitions) / self.spec.memory)
-        self.moments = [
-            kept * before + moments(orbit, transitions, coefficients(orbit, before.sum(axis=0)))
-            if self.transitions
-            else robust_moments(orbit, transitions)
-            for orbit, before in zip(self.orbits, self.moments, strict=True)
-        ]
+        self.moments = [kept * before + self._added(transitions, k) for k, before in enumerate(self.moments)]
         self.transitions = np.asarray(kept * self.transitions + len(transitions))
+
+    def _added(self, transitions: Transitions, number: int) -> FloatArray:
+        """What the transitions add to the sums of this orbit, or of this limb."""
+        before = self.moments[number].sum(axis=0)
+        if self.limbs:
+            limb = self.limbs[number]
+            if self.transitions:
+                return limb_moments(limb, transitions, limb_coefficients(limb, before))
+            return robust_limb_moments(limb, transitions)
+        orbit = self.orbits[number]
+        if self.transitions:
+            return moments(orbit, transitions, coefficients(orbit, before))
+        return robust_moments(orbit, transitions)
 
     def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
         """Move the estimators toward what all transitions say together; the policy has no say in it."""
-        newest = identification(
+        self.move(Target.of(self._newest()))
+
+    def _newest(self) -> Identification:
+        count = float(self.transitions)
+        if self.limbs:
+            return limb_identification(
+                self.group, self.limbs, self.moments, transitions=count, confidence=0.95
+            )
+        return identification(
             self.group,
             self.orbits,
             self.moments,
-            transitions=float(self.transitions),
+            transitions=count,
             offsets=self.spec.offsets,
             confidence=0.95,
         )
-        self.move(Target.of(newest))
 
     def function_weights(self) -> FloatArray:
         target, source = self.relations.target, self.relations.source
@@ -125,17 +155,23 @@ class TransitionState(ScaleAverage):
         return super().state() | {f"moments_{k}": _upper(sums) for k, sums in enumerate(self.moments)}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        names = [f"moments_{number}" for number in range(len(self.moments))]
-        for name, own in zip(names, self.moments, strict=True):
-            expected = _upper(own).shape
-            if name not in state or state[name].shape != expected:
-                raise ValueError(
-                    f"the state of this fit has {name!r} of shape {expected}, which is not given"
-                )
+        taken = [self._taken(state, number) for number in range(len(self.moments))]
         super().set_state(state)
-        self.moments = [
-            _symmetric(state[name], orbit.row_size) for name, orbit in zip(names, self.orbits, strict=True)
-        ]
+        self.moments = taken
+
+    def _taken(self, state: Mapping[str, npt.NDArray[Any]], number: int) -> FloatArray:
+        own = self.moments[number]
+        name, expected = f"moments_{number}", _upper(own).shape
+        given = state.get(name, np.zeros(0))
+        if given.shape == expected:
+            return _symmetric(given, own.shape[-1])
+        for orbit in self.orbits[number : number + 1]:
+            every = orbit.every_column
+            if given.shape == (BLOCKS, len(orbit.views), every * (every + 1) // 2):
+                # Of a version that added up every column of every view.
+                whole = _symmetric(given[:, orbit.distinct], every)
+                return np.ascontiguousarray(whole[..., orbit.columns, :][..., orbit.columns])
+        raise ValueError(f"the state of this fit has {name!r} of shape {expected}, which is not given")
 
 
 def _upper(matrices: FloatArray) -> FloatArray:

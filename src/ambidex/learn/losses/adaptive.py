@@ -145,7 +145,7 @@ class AdaptiveState(LossState):
         self._window.append(batch.joined_observations[:, 0])
         if self.fit is None:
             return
-        if isinstance(self.fit, WatchesTransitions):
+        if isinstance(self.fit, WatchesTransitions) and len(batch.transitions):
             self.fit.watch(batch.transitions)
         means = batch.means.double().cpu().numpy()
         self.fit.update(means[:, 0], {name: means[:, 1 + batch.names.index(name)] for name in self._fitted})
@@ -154,6 +154,8 @@ class AdaptiveState(LossState):
         constants = self.kind.constants(self.losses, batch)
         assert isinstance(constants, AdaptiveConstants)
         for name, estimator in self.action_maps().items():
+            if name not in batch.names:
+                continue
             trusted = constants.function_weights.new_tensor(estimator.weights)
             constants.function_weights[batch.names.index(name)] = trusted
         return constants
@@ -166,6 +168,8 @@ class AdaptiveState(LossState):
         dead_zone = like.new_ones((len(observations), len(batch.names)))
         self._rejected = []
         for name, loss in self.losses.items():
+            if name not in batch.names:
+                continue
             column = batch.names.index(name)
             distance = gating.neutral_distance(
                 observations[:, 0], observations[:, 1 + column], deviations[loss.history]
@@ -228,7 +232,7 @@ def common_fit(losses: Mapping[str, ASL]) -> tuple[Fit | None, tuple[str, ...]]:
 def mean_shift(sigma: Tensor, max_shift: Tensor, clip_range: float) -> Tensor:
     """Delta mu: how far the mean of a symmetric state may move in one iteration.
 
-    :param sigma: (n,) at the start of the update
+    :param sigma: (n,) at the start of the update; (T, N, n) where it depends on the state
     :param max_shift: (N, 1) k_s of each transform
     :param clip_range: epsilon
     """

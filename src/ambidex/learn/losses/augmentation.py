@@ -43,6 +43,10 @@ class Augmentation(PartialLoss):
     denominator: Denominator = "sample"
 
     has_gradients: ClassVar[bool] = True
+    needs_own_rollout: ClassVar[str | None] = (
+        "it is PPO's surrogate on the images; the same for a replay buffer is "
+        "replay_buffer_class=SymmetricReplayBuffer"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

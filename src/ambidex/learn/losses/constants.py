@@ -34,7 +34,8 @@ class Batch:
         observations
     :param actions: (T, n) the actions taken
     :param log_probs: (T,) log pi_old(a | s)
-    :param log_std: (n,) of the policy as it is now; None where it has none
+    :param log_std: (n,) of the policy as it is now; (T, N, n) of the images where it depends on the state;
+        None where it has none
     :param clip_range: epsilon, how far one iteration may go
     :param image_share: N / k, by which weights grow where k images are drawn
     :param outputs_of: the means of the policy as it is now
@@ -62,7 +63,7 @@ class Batch:
 
     @property
     def std(self) -> Tensor:
-        """sigma, (n,)."""
+        """sigma, of the shape of ``log_std``."""
         assert self.log_std is not None  # losses that move Gaussian means are refused without one
         return self.log_std.exp()
 
@@ -124,7 +125,8 @@ class Outputs:
     :param means: (B, n) mu(s), or log-probabilities of discrete actions
     :param symmetric_means: (B, K, n) mu(f(s))
     :param transformed: (B, K, n) g-hat(mu(s))
-    :param log_std: (n,), None where the policy has none
+    :param log_std: (n,), None where the policy has none; (B, K, n) of the images where it depends on the
+        state
     :param advantages: (B,) as they enter the algorithm's own loss
     """
 

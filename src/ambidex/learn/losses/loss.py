@@ -46,6 +46,9 @@ class SymmetryLoss(ABC):
     has_gradients: ClassVar[bool] = False
     """Whether its constants are `DifferentiatedConstants`, which the fast update takes."""
 
+    needs_own_rollout: ClassVar[str | None] = None
+    """Why it cannot learn from transitions of earlier policies; None where it can."""
+
     by_actuator: ClassVar[tuple[str, ...]] = ()
     """The fields whose mappings name actuators, not transforms."""
 

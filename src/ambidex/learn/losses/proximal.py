@@ -30,6 +30,10 @@ class PSL(PartialLoss):
     value_weight: Number = 0.5
 
     has_gradients: ClassVar[bool] = True
+    needs_own_rollout: ClassVar[str | None] = (
+        "its ratio compares the policy with the one that made the roll-out, within PPO's trust region: a "
+        "replay buffer holds actions of many policies, and SAC has no such region; use MSL or ASL"
+    )
 
     @classmethod
     def constants(
@@ -75,7 +79,9 @@ class ProximalConstants(DifferentiatedConstants):
             self.targets, outputs.symmetric_means, outputs.gaussian_log_std, self.elements
         )
         loss = proximal_loss(log_probs, self.old_log_probs, self.ceilings)
-        by_log_probs = torch.where(log_probs >= self.ceilings, 0.0, loss)[..., None]
+        # at the ceiling itself the minimum lets half of the slope through, as autograd has it
+        shares_of_slope = (log_probs < self.ceilings).to(loss) + 0.5 * (log_probs == self.ceilings)
+        by_log_probs = (shares_of_slope * loss)[..., None]
         weights = self.weights * gate
         shares = (weights / len(outputs.means))[..., None]
         slopes.symmetric_means.addcmul_(shares, by_log_probs * by_means)

@@ -22,15 +22,20 @@ class ObservationWindow:
     def __init__(self, batches: int) -> None:
         self._capacity = batches
         self._batches: list[npt.NDArray[np.float32]] = []
+        self._deviations: dict[int, Tensor] = {}  # of the batches as they are now
 
     def append(self, observations: Tensor) -> None:
         """:param observations: (T, o)"""
         self._batches.append(observations.detach().cpu().numpy().astype(np.float32))
         del self._batches[: -self._capacity]
+        self._deviations = {}
 
     def deviation(self, batches: int) -> Tensor:
         """MAD over the last ``batches`` batches: (o,)."""
-        return mean_absolute_deviation(torch.from_numpy(np.concatenate(self._batches[-batches:])))
+        if batches not in self._deviations:
+            rows = torch.from_numpy(np.concatenate(self._batches[-batches:]))
+            self._deviations[batches] = mean_absolute_deviation(rows)
+        return self._deviations[batches]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         if not self._batches:
@@ -40,7 +45,14 @@ class ObservationWindow:
             "lengths": np.array([len(batch) for batch in self._batches], dtype=np.int64),
         }
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_deviations"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _deviations={})
+
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        self._deviations = {}
         if not state:
             self._batches = []
             return

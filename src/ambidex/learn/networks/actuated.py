@@ -52,6 +52,10 @@ class Actuated(ActorCriticPolicy):
         commands: npt.NDArray[Any] = np.clip(offset + scale * scaled_action, space.low, space.high)
         return commands.astype(space.low.dtype, copy=False)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled by the policy that it is made of, since the class itself has no name in any module."""
+        return _blank, (self.canonical_kind,), self.__dict__
+
     @torch.no_grad()
     def set_actuators(self, scale: FloatArray, offset: FloatArray) -> None:
         """Between an update and the next roll-out only, so that every ratio begins at 1."""
@@ -63,6 +67,11 @@ class Actuated(ActorCriticPolicy):
 def actuated(kind: type[ActorCriticPolicy]) -> type[Actuated]:
     """A policy of this kind with actuators behind it."""
     return type(f"Actuated{kind.__name__}", (Actuated, kind), {"canonical_kind": kind})
+
+
+def _blank(kind: type[ActorCriticPolicy]) -> Actuated:
+    own = actuated(kind)
+    return own.__new__(own)
 
 
 def canonical_kind(policy: Any) -> type:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
@@ -17,6 +19,7 @@ from ambidex.learn.update.iteration import Iteration, NonFiniteLoss, Statistics,
 from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
 
 if TYPE_CHECKING:
+    from ambidex.learn.a2c import SymmetricA2C
     from ambidex.learn.ppo import SymmetricPPO
 
 
@@ -41,30 +44,50 @@ class Terms:
 
 def update(model: SymmetricPPO, iteration: Iteration) -> Statistics:
     """All epochs of one iteration; see `ambidex.learn.update.iteration` for what it computes."""
-    policy = model.policy
-    optimizer = policy.optimizer
     log = _Log(len(iteration.names), iteration.returns.device)
     stopped = False
     for _ in range(model.n_epochs):
         log.begin_epoch()
         for _, minibatch in minibatches(draw_epoch(iteration), model.batch_size):
             terms = minibatch_terms(model, iteration, minibatch)
-            loss = terms.total(model.ent_coef, model.vf_coef) + relaxation_penalty(policy)
+            loss = terms.total(model.ent_coef, model.vf_coef) + relaxation_penalty(model.policy)
             log.add(terms, loss, minibatch, iteration.clip_range)
+            # Before the step: once a NaN is in the parameters, nobody can tell where it came from.
             if not torch.isfinite(loss):
                 refuse_non_finite(terms, minibatch, iteration)
+            # As Stable-Baselines3 does: the minibatch that exceeds the limit is not learned from any more.
             if model.target_kl is not None and log.approx_kl > 1.5 * model.target_kl:
                 stopped = True
                 break
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), model.max_grad_norm)
-            if not torch.isfinite(norm):
-                raise NonFiniteLoss("the gradient is not finite; the parameters were left as they are")
-            optimizer.step()
+            step(model, loss)
         if stopped:
             break
     return log.statistics(stopped)
+
+
+def single_step(model: SymmetricA2C, iteration: Iteration) -> Statistics:
+    """One gradient step for the whole roll-out."""
+    log = _Log(len(iteration.names), iteration.returns.device)
+    log.begin_epoch()
+    everything = draw_epoch(iteration)
+    terms = minibatch_terms(model, iteration, everything)
+    loss = terms.total(model.ent_coef, model.vf_coef) + relaxation_penalty(model.policy)
+    log.add(terms, loss, everything, iteration.clip_range)
+    if not torch.isfinite(loss):
+        refuse_non_finite(terms, everything, iteration)
+    step(model, loss)
+    return log.statistics(stopped=False)
+
+
+def step(model: SymmetricPPO | SymmetricA2C, loss: Tensor) -> None:
+    """Let the optimiser descend, unless the gradient would spread what is no number."""
+    optimizer = model.policy.optimizer
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    norm = torch.nn.utils.clip_grad_norm_(model.policy.parameters(), model.max_grad_norm)
+    if not torch.isfinite(norm):
+        raise NonFiniteLoss("the gradient is not finite; the parameters were left as they are")
+    optimizer.step()
 
 
 def relaxation_penalty(policy: ActorCriticPolicy) -> Tensor | float:
@@ -74,15 +97,17 @@ def relaxation_penalty(policy: ActorCriticPolicy) -> Tensor | float:
     return 0.0
 
 
-def minibatch_terms(model: SymmetricPPO, iteration: Iteration, minibatch: Minibatch) -> Terms:
+def minibatch_terms(model: SymmetricPPO | SymmetricA2C, iteration: Iteration, minibatch: Minibatch) -> Terms:
     """Stack, forward, losses."""
     policy = model.policy
     rows = minibatch.rows
+    # One pass for the states (column 0) and their images: the networks see one large batch, not 1 + K.
     observations = minibatch.observations(iteration.observations)
     latent, values = forward(policy, flatten_rows(observations))
     latent = latent.view(len(rows), -1, latent.shape[-1])
     values = values.view(len(rows), -1)
 
+    # From here to the value loss it is PPO on the states alone, line by line as in Stable-Baselines3.
     distribution = policy._get_action_dist_from_latent(latent[:, 0])
     log_prob = distribution.log_prob(iteration.actions[rows])
     entropy = distribution.entropy()
@@ -90,9 +115,7 @@ def minibatch_terms(model: SymmetricPPO, iteration: Iteration, minibatch: Miniba
     if model.normalize_advantage and len(rows) > 1:
         advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
     log_ratio = log_prob - iteration.old_log_probs[rows]
-    ratio = torch.exp(log_ratio)  # eq:ppo_ratio
-    clipped = torch.clamp(ratio, 1 - iteration.clip_range, 1 + iteration.clip_range)
-    policy_loss = -torch.minimum(advantages * ratio, advantages * clipped).mean()  # eq:lclip
+    policy_loss = model._policy_loss(log_prob, log_ratio, advantages, iteration.clip_range)
 
     predictions = values[:, 0]
     if iteration.clip_range_vf is not None:
@@ -130,6 +153,35 @@ def symmetry_terms(
     symmetric_values = values[:, 1:]
     if not constants.names:
         return symmetric_values, symmetric_values, symmetric_values
+    gate, blocked = gate_of(constants, minibatch, values)
+    policy_terms = symmetry_policy_terms(constants, minibatch, outputs, log_std, advantages)
+    return policy_terms * gate, symmetry_value_terms(constants, minibatch, values) * gate, blocked
+
+
+def gate_of(
+    constants: SymmetryConstants, minibatch: Minibatch, values: Tensor
+) -> tuple[Tensor | float, Tensor]:
+    """What multiplies the terms of every sample and image, and which the value gate blocked: (B, K) each.
+
+    :param values: (B, 1 + K) V(s) and V(f(s))
+    """
+    symmetric_values = values[:, 1:]
+    if constants.gates is None:
+        return 1.0, torch.zeros_like(symmetric_values)
+    # A gate decides whether a term counts; through a gradient the networks would learn to close it.
+    gates = constants.gates.of(minibatch)
+    opened = gates.opened(values[:, :1].detach(), symmetric_values.detach())
+    return gates.dead_zone * opened, (~opened).to(values.dtype)
+
+
+def symmetry_policy_terms(
+    constants: SymmetryConstants,
+    minibatch: Minibatch,
+    outputs: Tensor,
+    log_std: Tensor | None,
+    advantages: Tensor,
+) -> Tensor:
+    """The weighted policy terms before their gates, (B, K); see `symmetry_terms`."""
     said = Outputs(
         means=outputs[:, 0],
         symmetric_means=outputs[:, 1:],
@@ -137,28 +189,27 @@ def symmetry_terms(
         log_std=log_std,
         advantages=advantages,
     )
-    gate: Tensor | float = 1.0
-    blocked = torch.zeros_like(symmetric_values)
-    if constants.gates is not None:
-        gates = constants.gates.of(minibatch)
-        opened = gates.opened(values[:, :1].detach(), symmetric_values.detach())
-        gate = gates.dead_zone * opened
-        blocked = (~opened).to(values.dtype)
     # Of each image only the kind of loss that its transform has is not 0.
-    policy_terms = torch.zeros_like(symmetric_values)
+    terms = outputs.new_zeros((len(outputs), outputs.shape[1] - 1))
     for loss in constants.losses.values():
-        policy_terms = policy_terms + loss.of(minibatch).terms(said)
+        terms = terms + loss.of(minibatch).terms(said)
+    return terms
+
+
+def symmetry_value_terms(constants: SymmetryConstants, minibatch: Minibatch, values: Tensor) -> Tensor:
+    """The weighted value terms before their gates, (B, K); see `symmetry_terms`."""
     # eq:MSL_LV, eq:ASL_v_loss: the images learn the same value target.
-    squares = (symmetric_values - constants.returns[minibatch.rows, None]).square()
-    value_terms = minibatch.transforms(constants.value_weights) * squares
-    return policy_terms * gate, value_terms * gate, blocked
+    squares = (values[:, 1:] - constants.returns[minibatch.rows, None]).square()
+    return minibatch.transforms(constants.value_weights) * squares
 
 
 def refuse_non_finite(terms: Terms, minibatch: Minibatch, iteration: Iteration) -> None:
     """Says which term of which transform is not finite."""
     for name in ("policy", "value", "entropy"):
         if not torch.isfinite(getattr(terms, name)):
-            raise NonFiniteLoss(f"PPO's {name} loss is not finite; the parameters were left as they are")
+            raise NonFiniteLoss(
+                f"the algorithm's own {name} loss is not finite; the parameters were left as they are"
+            )
     for name in ("policy", "value"):
         bad = ~torch.isfinite(getattr(terms, f"symmetry_{name}"))
         for column in bad.any(dim=0).nonzero().flatten().tolist():
@@ -178,8 +229,7 @@ class _Log:
         self._rows: list[Tensor] = []
         self._kls: list[Tensor] = []
         self._epochs = 0
-        self._blocked = torch.zeros(transforms, device=device)
-        self._seen = torch.zeros(transforms, device=device)
+        self._gates = GateLog(transforms, device)
 
     def begin_epoch(self) -> None:
         self._epochs += 1
@@ -205,13 +255,7 @@ class _Log:
                 ]
             )
         )
-        if minibatch.images is None:
-            self._blocked += terms.blocked.sum(dim=0)
-            self._seen += size
-        else:
-            images = minibatch.images.flatten()
-            self._blocked.index_add_(0, images, terms.blocked.flatten().to(self._blocked.dtype))
-            self._seen.index_add_(0, images, torch.ones_like(images, dtype=self._seen.dtype))
+        self._gates.add(terms.blocked, minibatch)
 
     @property
     def approx_kl(self) -> float:
@@ -232,5 +276,27 @@ class _Log:
             stopped_early=stopped,
             symmetry_policy_loss=means[4],
             symmetry_value_loss=means[5],
-            value_gate_ratio=(self._blocked / self._seen.clamp(min=1)).double().cpu().numpy(),
+            value_gate_ratio=self._gates.ratio(),
         )
+
+
+class GateLog:
+    """Counts, for each transform, the samples that the value gate blocked."""
+
+    def __init__(self, transforms: int, device: torch.device) -> None:
+        self._blocked = torch.zeros(transforms, device=device)
+        self._seen = torch.zeros(transforms, device=device)
+
+    def add(self, blocked: Tensor, minibatch: Minibatch) -> None:
+        """:param blocked: (B, K)"""
+        if minibatch.images is None:
+            self._blocked += blocked.sum(dim=0)
+            self._seen += len(minibatch.rows)
+        else:
+            images = minibatch.images.flatten()
+            self._blocked.index_add_(0, images, blocked.flatten().to(self._blocked.dtype))
+            self._seen.index_add_(0, images, torch.ones_like(images, dtype=self._seen.dtype))
+
+    def ratio(self) -> npt.NDArray[np.float64]:
+        """(N,) the share of the samples seen."""
+        return (self._blocked / self._seen.clamp(min=1)).double().cpu().numpy()

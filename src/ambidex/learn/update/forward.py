@@ -26,11 +26,25 @@ def forward(policy: ActorCriticPolicy, observations: Observations) -> tuple[Tens
     return latent, policy.value_net(policy.mlp_extractor.forward_critic(vf_features)).flatten()
 
 
+def actor_latent(policy: ActorCriticPolicy, observations: Observations) -> Tensor:
+    """The actor's last hidden layer alone, (rows, h)."""
+    latent: Tensor = policy.mlp_extractor.forward_actor(policy.pi_features_extractor(observations))
+    return latent
+
+
+def critic_values(policy: ActorCriticPolicy, observations: Observations) -> Tensor:
+    """The values alone, (rows,)."""
+    features = policy.vf_features_extractor(observations)
+    values: Tensor = policy.value_net(policy.mlp_extractor.forward_critic(features))
+    return values.flatten()
+
+
 def action_outputs(policy: ActorCriticPolicy, latent: Tensor) -> Tensor:
     """(rows, n): the means; of discrete actions the log-probabilities, which have no free constant."""
     outputs: Tensor = policy.action_net(latent)
     space = policy.action_space
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        # Logits that differ by a constant are the same policy: a distance between them means nothing.
         blocks = [int(space.n)] if isinstance(space, spaces.Discrete) else [int(n) for n in space.nvec]
         return torch.cat([part.log_softmax(dim=-1) for part in torch.split(outputs, blocks, dim=-1)], dim=-1)
     return outputs
@@ -42,20 +56,14 @@ def snapshot_means(policy: ActorCriticPolicy, observations: Observations) -> Ten
 
     :param observations: (T, 1 + N, o)
     """
-    means = [
-        policy.action_net(policy.mlp_extractor.forward_actor(policy.pi_features_extractor(rows)))
-        for rows in chunks(observations)
-    ]
+    means = [policy.action_net(actor_latent(policy, rows)) for rows in chunks(observations)]
     return torch.cat(means).view(*_leading_shape(observations), -1)
 
 
 @torch.no_grad()
 def snapshot_values(policy: ActorCriticPolicy, observations: Observations) -> Tensor:
     """V(s) and V(f_j(s)) of the critic as it is now: (T, 1 + N)."""
-    values = [
-        policy.value_net(policy.mlp_extractor.forward_critic(policy.vf_features_extractor(rows)))
-        for rows in chunks(observations)
-    ]
+    values = [critic_values(policy, rows) for rows in chunks(observations)]
     return torch.cat(values).view(_leading_shape(observations))
 
 

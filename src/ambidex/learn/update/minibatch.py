@@ -58,6 +58,7 @@ def draw_epoch(constants: SymmetryConstants) -> Minibatch:
     each place of that order, uniformly drawn from the same generator.
     """
     device = constants.returns.device
+    # The order is drawn before the images, so that sampling none of them leaves the generator as SB3 would.
     order = torch.from_numpy(np.random.permutation(constants.size)).to(device)  # noqa: NPY002
     if constants.samples is None:
         return Minibatch(order, None)

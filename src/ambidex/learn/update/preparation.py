@@ -15,14 +15,15 @@ from torch import Tensor
 
 from ambidex.actuators.action_map import ActionMap
 from ambidex.learn.fits.bent import FormMap, bend
-from ambidex.learn.fits.protocol import Metric
+from ambidex.learn.fits.protocol import Metric, WatchesTransitions
 from ambidex.learn.losses import gates
 from ambidex.learn.losses.constants import Batch
-from ambidex.learn.losses.loss import SymmetryLoss, by_kind
+from ambidex.learn.losses.loss import LossState, SymmetryLoss, by_kind
 from ambidex.learn.update.actuators import ActuatorChoice, FittedActuators, KnownActuators
 from ambidex.learn.update.actuators import start as start_actuators
 from ambidex.learn.update.forward import snapshot_means
 from ambidex.learn.update.iteration import Iteration
+from ambidex.learn.update.pool import Pool
 from ambidex.learn.update.rollout_data import (
     flat,
     flat_observations,
@@ -42,7 +43,14 @@ class Preparation:
     :param samples: the images drawn for each state, None for all
     :param space: of the actions
     :param actuators: what stands between the policy's canonical commands and the robot
+    :param fit_states: the least states that fits, spreads and metrics learn from at once, gathered over
+        roll-outs; 0 for each roll-out by itself
     """
+
+    _pool: Pool | None = None
+    _fitted: dict[str, ActionMap] | None = None
+    watched = False
+    """Whether the fits learned something from the last roll-out."""
 
     def __init__(
         self,
@@ -51,6 +59,7 @@ class Preparation:
         samples: int | None,
         space: spaces.Space[Any],
         actuators: ActuatorChoice = None,
+        fit_states: int = 0,
     ) -> None:
         self.names = tuple(losses)
         self._losses = dict(losses)
@@ -60,6 +69,8 @@ class Preparation:
             {kind: kind.start(own, group, space) for kind, own in by_kind(losses).items()} if group else {}
         )
         self.actuators = start_actuators(actuators, group)
+        if fit_states:
+            self._pool = Pool(fit_states, self._transforms, self._learns_from_transitions)
         self._value_distances: list[Metric] = []
 
     def prepare(
@@ -78,9 +89,6 @@ class Preparation:
         actions = flat(buffer, buffer.actions, dtype)
         if isinstance(policy.action_space, spaces.Discrete):
             actions = actions.long().flatten()
-        if self.names:
-            images = only_images(observations)
-            self._value_distances = value_distances(policy, images, data["values"], self.names)
         batch = Batch(
             transforms=self._transforms,
             observations=observations,
@@ -92,8 +100,16 @@ class Preparation:
             outputs_of=partial(snapshot_means, policy),
             transitions_of=lambda means: transitions(buffer, means, policy),
         )
-        for state in (*self.states.values(), *self._actuator_states):
-            state.watch(batch)
+        watched = batch if self._pool is None else self._pool.add(batch)
+        self.watched = watched is not None
+        if watched is not None:
+            self._fitted = None
+            if self.names:
+                images = only_images(observations)
+                self._value_distances = value_distances(policy, images, data["values"], self.names)
+            # The fits see the roll-out with the policy that made it; the first step of the update changes it.
+            for state in (*self.states.values(), *self._actuator_states):
+                state.watch(watched)
         matrix, bias = self._affine_maps(data["returns"], actions.shape[-1])
         return Iteration(
             names=self.names,
@@ -132,14 +148,11 @@ class Preparation:
         ]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            name: array
-            for state in (*self.states.values(), *self._actuator_states)
-            for name, array in state.state().items()
-        }
+        return {name: array for state in self._lasting for name, array in state.state().items()}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        for own in (*self.states.values(), *self._actuator_states):
+        self._fitted = None
+        for own in self._lasting:
             own.set_state(state)
         known, given = ({name.partition("/")[0] for name in names} for names in (self.state(), state))
         if unknown := given - known:
@@ -151,8 +164,24 @@ class Preparation:
     def _actuator_states(self) -> tuple[KnownActuators | FittedActuators, ...]:
         return () if self.actuators is None else (self.actuators,)
 
+    @property
+    def _lasting(self) -> tuple[LossState | KnownActuators | FittedActuators | Pool, ...]:
+        """What must survive a restart."""
+        pool = () if self._pool is None else (self._pool,)
+        return *self.states.values(), *self._actuator_states, *pool
+
+    @property
+    def _learns_from_transitions(self) -> bool:
+        fits = (getattr(state, "fit", None) for state in self.states.values())
+        return isinstance(self.actuators, FittedActuators) or any(
+            isinstance(fit, WatchesTransitions) for fit in fits
+        )
+
     def _fitted_maps(self) -> dict[str, ActionMap]:
-        return {name: found for state in self.states.values() for name, found in state.action_maps().items()}
+        if self._fitted is None:
+            states = self.states.values()
+            self._fitted = {name: own for state in states for name, own in state.action_maps().items()}
+        return self._fitted
 
     def _affine_maps(self, like: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """All action maps in one product, see `SymmetryConstants`.

@@ -55,6 +55,13 @@ class _Network:
         return outputs
 
 
+def why_not_rollout(model: OnPolicyAlgorithm) -> str | None:
+    """Why the fast roll-out cannot serve this model, in words; None if it can."""
+    if type(model.rollout_buffer) is not RolloutBuffer:
+        return f"the roll-out buffer is a {type(model.rollout_buffer).__name__}, not a RolloutBuffer"
+    return why_not_plain(model.policy)
+
+
 @one_blas_thread
 def collect_rollouts(
     model: OnPolicyAlgorithm,

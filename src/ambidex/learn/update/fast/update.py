@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
-from stable_baselines3.common.buffers import RolloutBuffer
 from torch import Tensor
 from torch.nn import functional
 
@@ -26,7 +25,8 @@ from ambidex.learn.update.fast.epoch import EpochPart, epoch
 from ambidex.learn.update.fast.log import FastLog, SampleTerms
 from ambidex.learn.update.fast.mlp import FastMlp, worth_choosing
 from ambidex.learn.update.fast.networks import DenseLayers, DenseLogStd
-from ambidex.learn.update.fast.plain_mlp import PlainMlp, why_not_plain
+from ambidex.learn.update.fast.plain_mlp import PlainMlp
+from ambidex.learn.update.fast.rollout import why_not_rollout
 from ambidex.learn.update.fast.value_losses import value_losses
 from ambidex.learn.update.iteration import Iteration, NonFiniteLoss, Statistics
 
@@ -36,12 +36,10 @@ if TYPE_CHECKING:
 
 def supports(model: SymmetricPPO) -> str | None:
     """Why the fast update and roll-out cannot serve this model, in words; None if they can."""
-    if type(model.rollout_buffer) is not RolloutBuffer:
-        return f"the roll-out buffer is a {type(model.rollout_buffer).__name__}, not a RolloutBuffer"
     for kind in model.kinds_of_loss:
         if not kind.has_gradients:
             return f"{kind.__name__} has no gradients by hand"
-    return why_not_plain(model.policy) or why_not_flat(model.policy.optimizer)
+    return why_not_rollout(model) or why_not_flat(model.policy.optimizer)
 
 
 @torch.no_grad()

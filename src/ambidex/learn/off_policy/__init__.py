@@ -1,0 +1,1 @@
+"""Learning from a replay buffer: symmetric replay, and SAC with symmetry."""

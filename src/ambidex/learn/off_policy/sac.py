@@ -1,0 +1,213 @@
+"""`SymmetricSAC`: Stable-Baselines3's SAC with symmetric replay, symmetry losses or an equivariant policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from stable_baselines3 import SAC
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
+from stable_baselines3.common.utils import polyak_update
+from stable_baselines3.sac.policies import SACPolicy
+
+from ambidex.learn.algorithm import SymmetricAlgorithm
+from ambidex.learn.losses.loss import LossChoice, SymmetryLoss
+from ambidex.learn.losses.mirror import MSL
+from ambidex.learn.off_policy.policy import EquivariantSACPolicy, refuse_inexact
+from ambidex.learn.off_policy.preparation import ReplayPreparation
+from ambidex.learn.off_policy.replay import SymmetricReplayBuffer
+from ambidex.learn.off_policy.update import Losses, gradient_step
+from ambidex.learn.refusals import checked_losses, refuse_clip_range, refuse_environment
+from ambidex.symmetry import SymmetryGroup
+
+
+class SymmetricSAC(SymmetricAlgorithm, SAC):
+    """SAC that exploits a robot's symmetries, and learns where they are imperfect.
+
+    Without symmetries, or with ``loss=None`` and Stable-Baselines3's own policies, it runs
+    Stable-Baselines3's own code and gives the same parameters to the bit. Three ways in, which may be
+    combined: ``replay_buffer_class=SymmetricReplayBuffer``, a loss, or ``"EquivariantMlpPolicy"``.
+
+    MSL and ASL act on the mean mu before squashing. A map that exchanges actions and changes their signs is
+    the same before and behind tanh; any other becomes ``atanh(g(tanh(mu)))``, in units of the actions' ranges
+    and within 0.99 of them. The critics learn ``Q(f(s), g(a))`` toward the target of the sample itself, with
+    ``value_weight`` 0.5 as much as ``Q(s, a)``. The dead zone of ASL reads the spread of observations from
+    states drawn from the replay; its value gate compares the least Q of the actions without noise.
+
+    Every gradient step is an iteration of ASL: it begins at the present mean, and its mean shift holds the
+    target within ``k_s sigma(f(s)) sqrt(2 ln(1 + epsilon) / n)`` of it, with ``symmetry_clip_range`` in the
+    part of PPO's clip range. The squashed policies of the two means have the KL divergence of their
+    Gaussians, at most ``n (k_s^2 2 ln(1 + epsilon) / n) / 2 = k_s^2 ln(1 + epsilon)``: that far, 0.016 nats
+    for k_s 0.3 and epsilon 0.2, one gradient step aims at most. How far it goes is up to the learning rate.
+
+    :param policy: as for Stable-Baselines3's SAC, or ``"EquivariantMlpPolicy"``
+    :param env: as for Stable-Baselines3's SAC
+    :param symmetries: the transforms of the robot
+    :param loss: `MSL` or `ASL` for all transforms, or a mapping from a transform's name to its loss; a
+        transform that the mapping does not name, or maps to None, has no loss
+    :param symmetry_samples: k transforms drawn for each gradient step, with the same expected gradient as all
+        of them (None)
+    :param symmetry_clip_range: epsilon of ASL's mean shift, see above; the default is that of
+        Stable-Baselines3's PPO for its clip range
+    :param fit_interval: after how many new transitions fits and the spread of observations (the dead zone of
+        ASL) are brought up to date
+    :param kwargs: any keyword of Stable-Baselines3's SAC
+    """
+
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
+        **SAC.policy_aliases,
+        "EquivariantMlpPolicy": EquivariantSACPolicy,
+    }
+    policy: SACPolicy
+    _preparation: ReplayPreparation | None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        policy: str | type[SACPolicy],
+        env: GymEnv | str,
+        *,
+        symmetries: SymmetryGroup | None = None,
+        loss: LossChoice = None,
+        symmetry_samples: int | None = None,
+        symmetry_clip_range: float = 0.2,
+        fit_interval: int = 1000,
+        _init_setup_model: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            policy,
+            env,
+            symmetries=symmetries,
+            loss=loss,
+            symmetry_samples=symmetry_samples,
+            _init_setup_model=False,
+            **kwargs,
+        )
+        if symmetries is not None and issubclass(self.policy_class, EquivariantSACPolicy):
+            self.policy_kwargs = {"symmetries": symmetries, **self.policy_kwargs}
+        if self.replay_buffer_class is not None and issubclass(
+            self.replay_buffer_class, SymmetricReplayBuffer
+        ):
+            if symmetries is not None:
+                self.replay_buffer_kwargs = {"symmetries": symmetries, **self.replay_buffer_kwargs}
+            if self.n_steps > 1:
+                self.replay_buffer_kwargs |= {"n_steps": self.n_steps, "gamma": self.gamma}
+                self.n_steps = 1  # Stable-Baselines3 would warn that it leaves them to the buffer
+        self.symmetry_clip_range = symmetry_clip_range
+        self.fit_interval = fit_interval
+        if _init_setup_model:
+            self._setup_model()
+
+    def _setup_model(self) -> None:
+        if self.actuators is not None:
+            raise ValueError(
+                "actuators: tanh holds canonical commands within a range that the scales of the actuators "
+                "would have to widen, and the replay holds commands of earlier scales; use "
+                "ASL(fit=TransitionFit()), or SymmetricPPO"
+            )
+        super()._setup_model()
+
+    def _setup_losses(self) -> None:
+        losses = checked_losses(self)
+        refuse_clip_range(self.symmetry_clip_range)
+        if isinstance(self.fit_interval, bool) or not self.fit_interval >= 1:
+            raise ValueError(
+                f"fit_interval is a number of transitions, at least 1; got {self.fit_interval!r}"
+            )
+        self._refuse(losses)
+        if self.__dict__.pop("_replaced", None) or self._preparation is None:  # a loaded model brings its own
+            self._preparation = ReplayPreparation(
+                self.symmetries, losses, self.symmetry_samples, self.action_space
+            )
+        self._prepared_choice = self._choice
+
+    def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
+        group = self.symmetries
+        for name, loss in losses.items():
+            assert group is not None
+            if loss.needs_own_rollout is not None:
+                raise ValueError(f"transform {name!r}: {type(loss).__name__}: {loss.needs_own_rollout}")
+            if isinstance(loss, MSL) and loss.original:
+                refuse_inexact(group.only([name]), self.action_space, "MSL(original=True)")
+            if loss.fits_action_maps and self.optimize_memory_usage:
+                raise ValueError(
+                    f"transform {name!r}: its fit reads whole transitions, of which "
+                    "optimize_memory_usage=True keeps a part only; use optimize_memory_usage=False"
+                )
+        if losses and self.use_sde:
+            raise ValueError(
+                "use_sde=True has no standard deviation of its own for each action, which the symmetry "
+                "losses need; use use_sde=False"
+            )
+        if losses or self._needs_symmetry:
+            refuse_environment(self.env, self._transforms_of(losses))
+
+    @property
+    def _needs_symmetry(self) -> bool:
+        return isinstance(self.policy, EquivariantSACPolicy)
+
+    @property
+    def _takes_own_update(self) -> bool:
+        return self._symmetric or self._needs_symmetry
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 4,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        return super().learn(
+            total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
+        )
+
+    def train(self, gradient_steps: int, batch_size: int = 64) -> None:
+        """Fit now and then; for each gradient step: sample, stack, forward, losses, step."""
+        if not self._takes_own_update:
+            super().train(gradient_steps, batch_size)
+            return
+        assert self.replay_buffer is not None
+        self.policy.set_training_mode(True)
+        optimizers = [self.actor.optimizer, self.critic.optimizer]
+        if self.ent_coef_optimizer is not None:
+            optimizers.append(self.ent_coef_optimizer)
+        self._update_learning_rate(optimizers)
+        if self._symmetric:
+            self._fit()
+        steps = []
+        for number in range(gradient_steps):
+            sample = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+            steps.append(gradient_step(self, sample))
+            if number % self.target_update_interval == 0:
+                polyak_update(self.critic.parameters(), self.critic_target.parameters(), self.tau)
+                polyak_update(self.batch_norm_stats, self.batch_norm_stats_target, 1.0)
+        self._n_updates += gradient_steps
+        self._record(steps)
+
+    def _fit(self) -> None:
+        assert self._preparation is not None and self.replay_buffer is not None
+        if self._preparation.is_due(self.replay_buffer, self.fit_interval):
+            self._preparation.watch(
+                self.policy, self.replay_buffer, self._vec_normalize_env, self.fit_interval
+            )
+            for metric, transform, element, value in self.symmetry_metrics():
+                name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
+                self.logger.record(name, value, exclude="stdout")
+
+    def _record(self, steps: list[Losses]) -> None:
+        """The names of Stable-Baselines3, and those of the symmetry."""
+        record = self.logger.record
+        record("train/n_updates", self._n_updates, exclude="tensorboard")
+        record("train/ent_coef", np.mean([step.temperature for step in steps]))
+        record("train/actor_loss", np.mean([step.actor for step in steps]))
+        record("train/critic_loss", np.mean([step.critic for step in steps]))
+        losses = [step.temperature_loss for step in steps if step.temperature_loss is not None]
+        if losses:
+            record("train/ent_coef_loss", np.mean(losses))
+        if self._symmetric:
+            record("symmetry/policy_loss", np.mean([step.symmetry_policy for step in steps]))
+            record("symmetry/value_loss", np.mean([step.symmetry_value for step in steps]))
