@@ -41,11 +41,71 @@ def test_every_triangle_scenario_has_a_preset(scenario, method):
     assert h.n_steps * h.num_envs % h.batch_size == 0
 
 
-def test_a_gymnasium_id_takes_the_common_table():
-    assert resolve(None, "ppo", {"env": "Pendulum-v1"}).hyperparameters.n_steps == 4096
-
-
 OWN = {"env": "Pendulum-v1", "symmetry": "mine.yaml"}
+AMBIDEX = (2_000_000, 4096, 1, 256, 10, 3e-4, 0.2, 0.015)
+PAPER = (4_000_000, 4096, 1, 64, 20, 3e-5, 0.4, None)
+
+
+def ppo(config):
+    h = config.hyperparameters
+    settings = (h.n_steps, h.num_envs, h.batch_size, h.n_epochs, h.learning_rate, h.clip_range, h.desired_kl)
+    return config.steps, *settings
+
+
+@pytest.mark.parametrize(
+    ("scenario", "method", "given", "preset"),
+    [
+        ("A1.1", "asl", {}, "paper"),
+        ("A1.1", "equivariant", {}, "ambidex"),
+        ("A5.2", "equivariant", {}, "ambidex"),
+        ("A1.1", "equivariant", {"preset": "paper"}, "paper"),
+        ("A1.1", "ppo", {"preset": "ambidex"}, "ambidex"),
+        ("A1.1", "asl", {"preset": "ambidex"}, "ambidex"),
+        ("triangle", "asl", {"preset": "ambidex"}, "ambidex"),
+        (None, "equivariant", OWN, "ambidex"),
+        (None, "ppo", {"env": "Pendulum-v1"}, "ambidex"),
+        (None, "asl", OWN | {"preset": "paper"}, "paper"),
+        ("triangle-rust", "equivariant", {}, None),
+    ],
+)
+def test_one_configuration_for_every_robot_or_the_papers(scenario, method, given, preset):
+    config = resolve(scenario, method, given)
+    assert config.preset == preset
+    if preset is not None:
+        assert ppo(config) == (AMBIDEX if preset == "ambidex" else PAPER)
+
+
+def test_methods_are_compared_with_their_own_weights_under_the_same_ppo():
+    ours, papers = (resolve("A4.5", "msl", {"preset": preset}) for preset in ("ambidex", "paper"))
+    assert ours.hyperparameters.policy_weight == papers.hyperparameters.policy_weight == 0.0005
+    assert resolve("triangle", "relabel", {"preset": "ambidex"}).hyperparameters.frame_by == "target"
+
+
+@pytest.mark.parametrize(
+    ("scenario", "method", "given", "actuators"),
+    [
+        ("A1.1", "equivariant", {}, "transition"),
+        ("A1.1", "equivariant", {"actuators": None}, None),
+        ("A1.1", "equivariant", {"preset": "paper"}, None),
+        ("A1.1", "relabel", {"preset": "ambidex"}, None),
+        (None, "equivariant", {"env": "Pendulum-v1", "symmetry": "pendulum-v1"}, "transition"),
+        (None, "equivariant", {"env": "CartPole-v1", "symmetry": "cartpole-v1"}, None),  # it has no motors
+    ],
+)
+def test_actuators_are_fitted_where_the_description_says_what_they_move(scenario, method, given, actuators):
+    assert resolve(scenario, method, given).hyperparameters.actuators == actuators
+
+
+def test_a_robot_of_ones_own_learns_with_an_equivariant_policy():
+    config = configure(None, [], **OWN)
+    assert (config.method, config.preset) == ("equivariant", "ambidex")
+    assert configure(None, [], scenario="A1.1").method == "asl"
+    assert configure(None, [], scenario="A1.1", env="ambidex/AntMujoco-v0").method == "asl"
+
+
+def test_an_unknown_preset_is_refused():
+    with pytest.raises(ValueError, match=r"preset: .*'ambidex' or 'paper'"):
+        resolve("A1.1", "asl", {"preset": "papers"})
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,12 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_the_last_two_are_kept(tmp_path):
-    for iteration in (8, 9, 10, 100):
+    for iteration in (8, 9, 10, 100, 200):
         checkpoints.write(tmp_path, _checkpoint(iteration))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["000010", "000100"]
+    kept = checkpoints.prune(tmp_path, ["000008", "000009", "000010", "000100"])  # 000200 is not the run's
+    assert kept == ["000010", "000100"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["000010", "000100", "000200"]
+    assert checkpoints.newest(tmp_path, _no_warning, kept).iteration == 100
 
 
 def test_nothing_there_is_none(tmp_path):

@@ -23,6 +23,7 @@ from ambidex.experiment.one_run.ppo_symmetry import value_distances
 from ambidex.experiment.one_run.run import RunFailed
 from ambidex.experiment.one_run.training import LOGGED, Training
 from ambidex.experiment.trained import evaluate, stored
+from ambidex.learn import SymmetricPPO
 
 
 class _Listener:
@@ -101,7 +102,7 @@ def test_a_run_shorter_than_its_first_evaluation_is_evaluated_at_its_end(tmp_pat
 def test_plain_ppo_measures_value_distances_before_the_update(tiny):
     group = symmetry.load("triangle")
     training = Training(resolve("triangle-rust", "ppo", tiny), group, _Listener())
-    training._roll_out()
+    training.loop._roll_out()
     model = training.model
     expected = {name: [] for name in group.names}
     for step in range(16):
@@ -168,14 +169,16 @@ def test_wrong_input_leaves_no_directory(tmp_path, tiny):
 
 @pytest.mark.parametrize("method", ["ppo", "asl"])
 def test_a_loss_that_breaks_ends_the_run_with_its_last_good_checkpoint(tmp_path, tiny, monkeypatch, method):
-    real = Training._roll_out
+    real = SymmetricPPO.collect_rollouts
+    calls = []
 
-    def break_third(self):
-        real(self)
-        if self.iteration == 2:
-            self.model.rollout_buffer.returns[3, 2] = np.nan
+    def break_third(self, *arguments):
+        calls.append(real(self, *arguments))
+        if len(calls) == 3:
+            self.rollout_buffer.returns[3, 2] = np.nan
+        return calls[-1]
 
-    monkeypatch.setattr(Training, "_roll_out", break_third)
+    monkeypatch.setattr(SymmetricPPO, "collect_rollouts", break_third)
     directory = tmp_path / "run"
     with pytest.raises(RunFailed, match="loss"):
         run.train(resolve("triangle-rust", method, tiny), directory)
@@ -206,14 +209,15 @@ def test_a_policy_that_breaks_in_mid_update_is_a_failed_run(tmp_path, tiny, meth
 
 
 def test_a_step_that_breaks_only_the_policy_reaches_no_checkpoint(tmp_path, tiny, monkeypatch):
-    real = Training._update
+    real = SymmetricPPO.train
+    calls = []
 
     def break_third(self):
-        real(self)
-        if self.iteration == 2:
-            next(self.model.policy.parameters()).data[0] = math.inf
+        calls.append(real(self))
+        if len(calls) == 3:
+            next(self.policy.parameters()).data[0] = math.inf
 
-    monkeypatch.setattr(Training, "_update", break_third)
+    monkeypatch.setattr(SymmetricPPO, "train", break_third)
     directory = tmp_path / "run"
     with pytest.raises(RunFailed, match="the last checkpoint is from before it"):
         run.train(resolve("triangle", "ppo", tiny), directory)
@@ -349,7 +353,7 @@ def test_robots_that_are_stepped_together_age_each_by_its_own_steps(tiny):
     assert build.robot_age(resolve("A2.1", "ppo", {"num_envs": 4}), 400) == 100
     assert build.robot_age(resolve("triangle", "ppo", {"num_envs": 4}), 400) == 400
     training = Training(resolve("triangle", "ppo", tiny), symmetry.load("triangle"), _Listener())
-    training._roll_out()
+    training.loop._roll_out()
     assert training.env.training_steps == build.robot_age(training.config, training.steps)
 
 

@@ -2,6 +2,7 @@ import imageio.v2 as imageio
 import imageio_ffmpeg
 import numpy as np
 import pytest
+from PIL import Image
 
 from ambidex.envs.triangle.robot import TriangleEnv
 from ambidex.experiment.trained.play import play
@@ -23,6 +24,19 @@ def test_a_moving_picture(finished, tmp_path):
     assert np.std(frames[0]) > 0
 
 
+@pytest.mark.parametrize("ending", ["gif", "webp"])
+def test_a_small_moving_picture(finished, tmp_path, ending):
+    small = tmp_path / f"small.{ending}"
+    assert play(finished, small, seconds=0.5, frames_per_second=10, width=100) == 5
+    with Image.open(small) as picture:
+        assert (picture.n_frames, picture.width, picture.info["loop"]) == (5, 100, 0)
+        assert picture.height < 120
+        first = np.asarray(picture.convert("RGB"))
+        picture.seek(4)
+        assert (first != np.asarray(picture.convert("RGB"))).any()
+        assert picture.info["duration"] == 100
+
+
 def test_an_environment_without_pictures_is_named(finished, tmp_path, monkeypatch):
     def refuse(self):
         raise NotImplementedError
@@ -35,5 +49,5 @@ def test_an_environment_without_pictures_is_named(finished, tmp_path, monkeypatc
 
 
 def test_other_formats_are_refused(finished, tmp_path):
-    with pytest.raises(ValueError, match=r"film.avi: a video ends in .mp4 or .gif"):
+    with pytest.raises(ValueError, match=r"film.avi: a video ends in .mp4, .gif or .webp"):
         play(finished, tmp_path / "film.avi")

@@ -8,9 +8,18 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from ambidex.common.escaping import quoted
 from ambidex.common.words import suggestion
+from ambidex.experiment.configure import limits
+from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO
 from ambidex.experiment.configure.fits import FITS, PAPERS, Form
-from ambidex.experiment.configure.methods import DEFAULT, METHODS
+from ambidex.experiment.configure.methods import DEFAULT, METHODS, method_called
+from ambidex.experiment.configure.stepping import Stepping
+
+Preset = Literal["ambidex", "paper"]
+
+
+AUTOMATIC = r"^auto(_[0-9.]+)?$"
 
 
 class _Strict(BaseModel):
@@ -18,23 +27,50 @@ class _Strict(BaseModel):
 
 
 class Hyperparameters(_Strict):
-    """PPO's settings under Stable-Baselines3's names, and those of the symmetry losses.
+    """The algorithms' settings under Stable-Baselines3's names, and those of the symmetry losses.
 
-    The defaults are the paper's common table and its weights for the unperturbed ant (A1.1, ASL).
+    The defaults are the paper's common table and its weights for the unperturbed ant (A1.1, ASL); of what PPO
+    does not take they are Stable-Baselines3's. Which algorithm takes what stands in `ALGORITHMS`.
     """
 
-    n_steps: int = Field(default=4096, gt=0, description="steps of each environment in an iteration")
-    num_envs: int = Field(default=1, gt=0, description="environments stepped together, in this process")
+    n_steps: int = Field(
+        default=4096, gt=0, le=limits.STEPS, description="steps of each environment in an iteration"
+    )
+    num_envs: int = Field(
+        default=1, gt=0, le=limits.ENVIRONMENTS, description="environments stepped together"
+    )
     batch_size: int = Field(default=64, gt=1, description="states in a minibatch")
     n_epochs: int = Field(default=20, gt=0, description="passes over each batch")
     learning_rate: float = Field(default=3e-5, gt=0)
     gamma: float = Field(default=0.99, ge=0, le=1)
     gae_lambda: float = Field(default=0.9, ge=0, le=1)
     clip_range: float = Field(default=0.4, gt=0)
-    ent_coef: float = Field(default=0.0, ge=0)
+    ent_coef: Annotated[float, Field(ge=0)] | Annotated[str, Field(pattern=AUTOMATIC)] = Field(
+        default=0.0, description="of the entropy; auto, or auto_0.1 to start there: learned (SAC)"
+    )
     vf_coef: float = Field(default=0.5, ge=0)
     max_grad_norm: float = Field(default=0.5, gt=0)
-    net_arch: tuple[int, ...] = Field(
+    normalize_advantage: bool = True
+    use_rms_prop: bool = Field(default=True, description="RMSprop instead of Adam (A2C)")
+    rms_prop_eps: float = Field(default=1e-5, gt=0, description="of RMSprop (A2C)")
+    fit_states: int = Field(default=2048, ge=0, description="that fits learn from at once (A2C)")
+    target_kl: float = Field(default=0.01, gt=0, description="how far an update may go (TRPO)")
+    cg_max_steps: int = Field(default=15, gt=0, description="of the conjugate gradients (TRPO)")
+    cg_damping: float = Field(default=0.1, ge=0, description="added to the curvature (TRPO)")
+    line_search_shrinking_factor: float = Field(default=0.8, gt=0, lt=1, description="per try (TRPO)")
+    line_search_max_iter: int = Field(default=10, gt=0, description="tries (TRPO)")
+    n_critic_updates: int = Field(default=10, gt=0, description="passes of the critic (TRPO)")
+    sub_sampling_factor: int = Field(default=1, gt=0, description="every so many states (TRPO)")
+    buffer_size: int = Field(default=1_000_000, gt=0, description="transitions in the replay (SAC)")
+    learning_starts: int = Field(default=100, ge=0, description="random steps before learning (SAC)")
+    tau: float = Field(default=0.005, gt=0, le=1, description="of the critics' targets (SAC)")
+    train_freq: int = Field(default=1, gt=0, description="steps of each environment in a round (SAC)")
+    gradient_steps: int = Field(default=1, ge=-1, description="in a round; -1: one per transition (SAC)")
+    fit_interval: int = Field(default=1000, gt=0, description="new transitions between two fits (SAC)")
+    symmetry_clip_range: float | None = Field(
+        default=None, gt=0, description="in place of a clip range (not PPO); null: the algorithm's own"
+    )
+    net_arch: Annotated[tuple[int, ...], AfterValidator(limits.layers)] = Field(
         default=(256, 256), description="hidden layers, of actor and critic each"
     )
     activation: Literal["relu", "tanh", "elu"] = "relu"
@@ -76,6 +112,9 @@ class Hyperparameters(_Strict):
         default=None, gt=0, description="the learning rate follows the KL divergence; null: it is constant"
     )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
+    normalize: bool = Field(
+        default=False, description="running normalisation of observations and rewards, symmetric"
+    )
     fast: bool | None = Field(default=None, description="the hand-written update; null: where it applies")
 
 
@@ -84,14 +123,24 @@ class RunConfig(_Strict):
 
     scenario: str | None = Field(default=None, description="a scenario's name (`ambidex scenarios`)")
     env: str | None = Field(default=None, description="a Gymnasium id; with a scenario, another robot for it")
+    env_args: dict[str, Any] = Field(default={}, description="keyword arguments of the environment")
+    stepping: Stepping = Field(
+        default="here", description="one after the other, each in a process of its own, or as one array"
+    )
     symmetry: str | None = Field(default=None, description="a file or catalog name; null: the scenario's")
-    method: Annotated[str, AfterValidator(lambda name: METHODS.get(name).name)] = DEFAULT.name
+    algorithm: Annotated[str, AfterValidator(lambda name: ALGORITHMS.get(name).name)] = PPO.name
+    method: Annotated[str, AfterValidator(lambda name: method_called(name).name)] = DEFAULT.name
+    preset: Preset | None = Field(
+        default=None, description="what the values were before they were changed; null: the scenario's own"
+    )
     seed: int = Field(default=0, ge=0)
     steps: int = Field(default=4_000_000, gt=0)
+    rounds: int = Field(default=1, gt=0, description="roll-outs, each with its update, in an iteration")
     evaluation_every: int = Field(default=15, gt=0, description="iterations between evaluations")
-    evaluation_episodes: int = Field(default=16, gt=0)
+    evaluation_episodes: int = Field(default=16, gt=0, le=limits.EPISODES)
     metrics_every: int = Field(default=5, gt=0, description="iterations between symmetry metrics")
     checkpoint_seconds: float = Field(default=20.0, ge=0, description="checkpoints are this far apart")
+    stop_collapsed: bool = Field(default=True, description="end a run that has collapsed")
     hyperparameters: Hyperparameters = Hyperparameters()
 
     @property
@@ -103,12 +152,22 @@ class RunConfig(_Strict):
     @property
     def title(self) -> str:
         """What a person calls the run."""
-        return f"{self._robot} {self.method} seed {self.seed}"
+        return f"{self._robot} {self.way} seed {self.seed}"
 
     @property
     def directory(self) -> Path:
-        """Where the run stands among others: ``scenario/method/seed-n``."""
-        return Path(self._robot.replace("/", "-"), self.method, f"seed-{self.seed}")
+        """Where the run stands among others: ``scenario/way/seed-n``."""
+        return Path(self._robot.replace("/", "-"), self.way, f"seed-{self.seed}")
+
+    @property
+    def way(self) -> str:
+        """What the run is called among others of its scenario: its method, and its algorithm if not PPO."""
+        return ALGORITHMS.get(self.algorithm).way(self.method)
+
+    @property
+    def iteration_steps(self) -> int:
+        """Training steps in an iteration."""
+        return self.rounds * ALGORITHMS.get(self.algorithm).round_steps(self.hyperparameters)
 
     @property
     def _robot(self) -> str:
@@ -119,8 +178,17 @@ class RunConfig(_Strict):
     def _one_environment(self) -> RunConfig:
         if self.scenario is None and self.env is None:
             raise ValueError("give a scenario or an env (a Gymnasium id)")
+        ALGORITHMS.get(self.algorithm).refuse_method(METHODS.get(self.method))
+        learned = isinstance(self.hyperparameters.ent_coef, str)
+        if learned and not ALGORITHMS.get(self.algorithm).tunes_entropy:
+            raise ValueError(f"algorithm {self.algorithm!r} does not learn its ent_coef; give a number")
         if self.scenario is None and self.symmetry is None and METHODS.get(self.method).needs_symmetries:
             raise ValueError(f"method {self.method!r} on env {self.env!r} needs a symmetry file")
+        if self.hyperparameters.normalize and "n_steps" not in ALGORITHMS.get(self.algorithm).hyperparameters:
+            raise ValueError(
+                f"algorithm {self.algorithm!r} learns from steps of long ago, and normalisation has changed "
+                "since; leave normalize out"
+            )
         if self.hyperparameters.actuators is not None and METHODS.get(self.method).wrap is not None:
             raise ValueError(
                 f"method {self.method!r} hands an action now to one actuator, now to another, so that no "
@@ -150,7 +218,7 @@ def merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, An
     top = set(RunConfig.model_fields)
     nested = overrides.get("hyperparameters") or {}
     if not isinstance(nested, Mapping):
-        raise ValueError(f"hyperparameters is a mapping of names to values, got {nested!r}")
+        raise ValueError(f"hyperparameters is a mapping of names to values, got {quoted(nested)}")
     flat = {key: value for key, value in overrides.items() if key != "hyperparameters"}
     check_keys(flat, section | top, "the configuration")
     check_keys(nested, section, "hyperparameters")
@@ -165,10 +233,10 @@ def check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
     for key in values:
         if key not in known:
             hint = suggestion(key, sorted(known), likeness=0.5) or f"; there are {', '.join(sorted(known))}"
-            raise ValueError(f"unknown key {key!r} in {where}{hint}")
+            raise ValueError(f"unknown key {quoted(key)} in {where}{hint}")
 
 
 def _describe(detail: Any) -> str:
     place = ".".join(str(part) for part in detail["loc"])
     message = str(detail["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message}, got {detail['input']!r}" if place else message
+    return f"{place}: {message}, got {quoted(detail['input'])}" if place else message

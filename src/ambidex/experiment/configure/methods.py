@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from ambidex.experiment.configure.config import RunConfig
     from ambidex.symmetry import SymmetryGroup
 
+PLAIN = "plain"
+"""What the method without symmetries is called too, since an algorithm need not be PPO."""
+
 Dash = Literal["solid", "dot", "dash"]
 
 
@@ -29,8 +32,8 @@ class Method:
     :param label: what people call it
     :param sentence: what it does
     :param colours: of its lines, on a light and on a dark page, such as ``"#1f5fd6"``
-    :param arguments: keyword arguments of `SymmetricPPO`, from a run's configuration and the robot's
-        symmetries
+    :param arguments: keyword arguments of the run's algorithm, such as `SymmetricPPO`, from its configuration
+        and the robot's symmetries
     :param needs_symmetries: whether it learns from them, rather than only being measured by them
     :param fits: whether it fits action maps, so that the settings ``fit`` and ``form`` count
     :param dash: of its lines
@@ -181,3 +184,8 @@ METHODS: Registry[Method] = Registry(
         ),
     ],
 )
+
+
+def method_called(name: str) -> Method:
+    """The method of this name."""
+    return METHODS.get(BASELINE.name if name == PLAIN else name)

@@ -1,4 +1,8 @@
-"""The paper's hyperparameters per scenario and method, and ours for the triangle, as data."""
+"""Where the values of a run come from: one configuration for every robot, or a table per scenario and method.
+
+``ambidex`` is the first (`ambidex.yaml`), ``paper`` the second: the paper's own (`hyperparameters.csv`), and
+ours for the triangle (`presets.yaml`). Algorithms that are not PPO have those of the zoo (`algorithms.yaml`).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ambidex.common.escaping import quoted
+from ambidex.common.reading import read_text
 from ambidex.common.yaml import read_yaml
-from ambidex.experiment.configure.config import RunConfig, merge, parse
+from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO, Algorithm, settings_of_algorithms
+from ambidex.experiment.configure.config import Preset, RunConfig, merge, parse
 from ambidex.experiment.configure.fits import FITS, default_fit
-from ambidex.experiment.configure.methods import DEFAULT, METHODS
+from ambidex.experiment.configure.fittable import obstacle
+from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, method_called
 
+_NAMES = ("scenario", "algorithm", "method", "preset", "env", "symmetry", "fit", "actuators")
 _DISABLED = "disabled"
+_IN_ITERATIONS = {"rounds", "evaluation_every", "metrics_every"}
 
 
 def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:
@@ -27,8 +37,20 @@ def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> 
     values = _read_file(file) if file is not None else {}
     values |= read_assignments(assignments)
     values |= {key: value for key, value in options.items() if value is not None}
+    _require_names(values)
     scenario = values.pop("scenario", None)
-    return resolve(scenario, values.pop("method", DEFAULT.name), values)
+    own_robot = scenario is None and values.get("env") is not None
+    default = EQUIVARIANT if own_robot else DEFAULT
+    return resolve(scenario, values.pop("method", default.name), values)
+
+
+def _require_names(values: Mapping[str, Any]) -> None:
+    """What the preset is looked up by has to be a text; all else is checked with the whole."""
+    nested = values.get("hyperparameters")
+    flat = {**values, **nested} if isinstance(nested, Mapping) else values
+    for key in _NAMES:
+        if flat.get(key) is not None and not isinstance(flat[key], str):
+            raise ValueError(f"{key}: expected a name, got {quoted(flat[key])}")
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
@@ -43,25 +65,64 @@ def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_file(path: Path) -> dict[str, Any]:
-    values = read_yaml(str(path), path.read_text(encoding="utf-8"))
+    values = read_yaml(str(path), read_text(path))
     if not isinstance(values, dict):
         raise ValueError(f"{path}: expected a mapping of names to values")
     return values
 
 
 def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> RunConfig:
-    """The preset of a scenario and method with ``overrides`` on top, checked.
+    """The preset of a scenario, algorithm and method with ``overrides`` on top, checked.
 
     :param scenario: its name; None for a Gymnasium id, which ``overrides`` then holds as ``env``
     :param method: the name of one of `METHODS`
-    :param overrides: values by name, of the run or of its hyperparameters
+    :param overrides: values by name, of the run or of its hyperparameters; ``preset`` names another than
+        `default_preset`
     """
-    fits = METHODS.get(method).fits
-    base: dict[str, Any] = {"scenario": scenario, "method": method, "hyperparameters": {}}
-    preset = _preset(scenario, method)
-    if fits:
-        preset |= _fit(preset, merge({}, overrides)["hyperparameters"])
-    return parse(RunConfig, merge(merge(base, preset), overrides))
+    chosen = method_called(method)
+    algorithm = ALGORITHMS.get(overrides.get("algorithm", PPO.name))
+    given = merge({}, overrides)["hyperparameters"]
+    _refuse_settings_of_others(algorithm, given)
+    name = overrides.get("preset") or default_preset(scenario, chosen.name)
+    base: dict[str, Any] = {"scenario": scenario, "method": chosen.name, "hyperparameters": {}}
+    preset = _preset(scenario, chosen.name, name)
+    if algorithm is not PPO:
+        preset = _preset_of_algorithm(algorithm, scenario, chosen.name, preset)
+    if chosen.fits:
+        preset |= _fit(preset, given)
+    config = parse(RunConfig, merge(merge(base, preset), {**overrides, "preset": name}))
+    return config if "actuators" in given else _with_possible_actuators(config)
+
+
+def default_preset(scenario: str | None, method: str) -> Preset | None:
+    """``ambidex`` for a robot of one's own and for equivariant policies; None: the scenario's own table."""
+    if scenario in _read_data("presets.yaml"):
+        return None
+    return "ambidex" if scenario is None or method == EQUIVARIANT.name else "paper"
+
+
+def _with_possible_actuators(config: RunConfig) -> RunConfig:
+    """Without the preset's actuators where the robot's description does not say what they move."""
+    fit = config.hyperparameters.actuators
+    if fit is None:
+        return config
+    from ambidex.experiment.configure.build import symmetry_source
+
+    source = symmetry_source(config)
+    if source is None or obstacle(fit, source) is None:
+        return config
+    without = config.hyperparameters.model_copy(update={"actuators": None})
+    return config.model_copy(update={"hyperparameters": without})
+
+
+def _refuse_settings_of_others(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name in settings_of_algorithms() - set(algorithm.hyperparameters):
+            takers = [other.name for other in ALGORITHMS if name in other.hyperparameters]
+            raise ValueError(
+                f"algorithm {algorithm.name!r} takes no {name}, which is for {' and '.join(takers)}; "
+                "leave it out"
+            )
 
 
 def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,25 +135,51 @@ def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     return {"fit": fit.name, "form": fit.form}
 
 
-def _preset(scenario: str | None, method: str) -> dict[str, Any]:
-    """Empty for a robot that no table knows."""
-    ours = _package_presets().get(scenario or "")
-    if ours is not None:
-        return {**ours["common"], **ours.get(method, {})}
-    for_any_robot: dict[str, Any] = _package_presets()["any robot"].get(method, {})
-    return (_from_paper(scenario, method) if scenario is not None else {}) | for_any_robot
+def _preset(scenario: str | None, method: str, name: str | None) -> dict[str, Any]:
+    common, own = _tables(scenario, method)
+    if name != "ambidex":
+        return common | own
+    ours = _read_data("ambidex.yaml")
+    return own | ours["common"] | ours.get(method, {})
 
 
-def _from_paper(scenario: str, method: str) -> dict[str, Any]:
-    """A row of the paper's table; variants such as ``A2.2-authors`` share the row of ``A2.2``."""
-    row = _paper_table().get(scenario.partition("-")[0])
+def _preset_of_algorithm(
+    algorithm: Algorithm, scenario: str | None, method: str, of_ppo: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What its own table says, for any robot and for this one; of PPO's preset what all algorithms share."""
+    table = _read_data("algorithms.yaml").get(algorithm.name, {})
+    preset = {
+        name: value for name, value in of_ppo.items() if name not in settings_of_algorithms() | _IN_ITERATIONS
+    }
+    for place in ("any robot", scenario or ""):
+        own = table.get(place, {})
+        preset |= {**own.get("common", {}), **own.get(method, {})}
+    return preset
+
+
+def _tables(scenario: str | None, method: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a scenario has for all methods and what it has for one; of an unknown robot hardly anything.
+
+    Variants such as ``A2.2-authors`` share the paper's row of ``A2.2``.
+    """
+    tables = _read_data("presets.yaml")
+    if scenario in tables:
+        return tables[scenario]["common"], tables[scenario].get(method, {})
+    own = tables["any robot"].get(method, {})
+    row = _paper_table().get((scenario or "").partition("-")[0])
     if row is None:
-        return {}
-    values: dict[str, Any] = {"steps": int(row["total_timesteps"])}
+        return {}, own
+    return {"steps": int(row["total_timesteps"])}, own | _from_paper(row, method)
+
+
+def _from_paper(row: Mapping[str, str], method: str) -> dict[str, Any]:
+    """The values of a method in a row of the paper's table, where it has any."""
     if f"{method}_policy_weight" not in row:
-        return values
-    values["policy_weight"] = float(row[f"{method}_policy_weight"])
-    values["value_weight"] = float(row[f"{method}_value_weight"])
+        return {}
+    values: dict[str, Any] = {
+        "policy_weight": float(row[f"{method}_policy_weight"]),
+        "value_weight": float(row[f"{method}_value_weight"]),
+    }
     if f"{method}_form" in row:
         form, value_gate = row[f"{method}_form"], row[f"{method}_k_v"]
         values |= {
@@ -112,8 +199,7 @@ def _paper_table() -> dict[str, dict[str, str]]:
 
 
 @cache
-def _package_presets() -> dict[str, dict[str, Any]]:
-    presets: dict[str, dict[str, Any]] = read_yaml(
-        "presets.yaml", resources.files("ambidex.experiment.configure").joinpath("presets.yaml").read_text()
-    )
-    return presets
+def _read_data(file: str) -> dict[str, dict[str, Any]]:
+    text = resources.files("ambidex.experiment.configure").joinpath(file).read_text(encoding="utf-8")
+    values: dict[str, dict[str, Any]] = read_yaml(file, text)
+    return values

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 
 from ambidex.common.arrays import FloatArray
+from ambidex.common.escaping import quoted
+from ambidex.common.reading import read_text
 from ambidex.envs import scenarios
+from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.metrics import read_columns
+from ambidex.experiment.one_run.trust import schema
 from ambidex.symmetry import SymmetryGroup, load
 
 Place = tuple[str, str, int]
-"""A run's scenario, method and seed."""
+"""A run's scenario, its way (its method, and its algorithm if that is not PPO) and seed."""
 
 MetricKey = tuple[str, str, str]
 """A metric's name, its transform (or "") and its element (or "")."""
 
-_NEVER_A_RUN = {"checkpoints", "tensorboard"}
+_LARGEST = 1e100
+_NEVER_A_RUN = {"checkpoints", "tensorboard", "replay"}
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class Series:
 class Run:
     """One training, as far as its directory tells.
 
+    :param method: how it learned: its method, and its algorithm if that is not PPO (``a2c-msl``)
     :param scenario: its name, "A1.1 on ambidex/AntMujoco-v0" where that is not the scenario's own robot
     :param returns: the mean return of each evaluation, or None before the first one
     :param metrics: the symmetry metrics by name, transform and element
@@ -92,7 +98,7 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
             raise ValueError(
                 f"{directory} is not a directory; give one that `ambidex train` or `sweep` wrote"
             )
-        for path in _walk(directory):
+        for path in walk(directory):
             if _is_run(path):
                 found[path.resolve()] = None
             planned |= _planned(path)
@@ -118,12 +124,23 @@ def load_runs(directories: Iterable[str | os.PathLike[str]]) -> Runs:
     return Runs(runs, lost, unreadable, set(planned.values()))
 
 
-def _walk(directory: Path) -> Iterator[Path]:
-    """The directory and those below it, down to the run directories."""
-    yield directory
-    for child in [] if _is_run(directory) else sorted(directory.iterdir()):
-        if child.is_dir() and child.name not in _NEVER_A_RUN and not child.name.startswith("."):
-            yield from _walk(child)
+def walk(directory: Path) -> Iterator[Path]:
+    """The directory and those below it, down to the run directories; of links, those to runs alone count."""
+    waiting = [directory]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        if _is_run(here):
+            continue
+        with os.scandir(here) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if (entry.is_dir(follow_symlinks=False) or _is_run(here / entry.name))
+                and entry.name not in _NEVER_A_RUN
+                and not entry.name.startswith(".")
+            ]
+        waiting += [here / name for name in sorted(names, reverse=True)]
 
 
 def _is_run(directory: Path) -> bool:
@@ -144,9 +161,9 @@ def _refuse_twins(runs: list[Run]) -> None:
 def _planned(directory: Path) -> dict[Path, Place]:
     """The grid that a sweep announced in a directory; empty where there is none."""
     try:
-        entries = json.loads((directory / "sweep.json").read_text(encoding="utf-8"))["runs"]
-        return {(directory / entry["directory"]).resolve(): _place(entry["config"]) for entry in entries}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        grid = schema.read_grid(directory / "sweep.json")
+        return {(directory / place).resolve(): _place(config) for place, config in grid.items()}
+    except (OSError, ValueError):
         return {}
 
 
@@ -154,12 +171,19 @@ def _recorded_place(directory: Path) -> Place | None:
     """Which run a directory holds, where its record says so and only another file is damaged."""
     try:
         return _place(record.read(directory)["config"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except ValueError:
         return None
 
 
 def _place(config: Mapping[str, Any]) -> Place:
-    return _robot(config), str(config["method"]), int(config["seed"])
+    return _robot(config), _way(config), int(config["seed"])
+
+
+def _way(config: Mapping[str, Any]) -> str:
+    """As `RunConfig.way`, of what another version may have written."""
+    algorithm = str(config.get("algorithm", PPO.name))
+    method = str(config["method"])
+    return ALGORITHMS.get(algorithm).way(method) if algorithm in ALGORITHMS else f"{algorithm}-{method}"
 
 
 def _robot(config: Mapping[str, Any]) -> str:
@@ -181,31 +205,32 @@ def _own_env(scenario: str) -> str | None:
 
 def _read_run(directory: Path) -> Run:
     about = record.read(directory)
-    config = about.get("config") or {}
-    scenario = _robot(config)
-    if not scenario or not config.get("method") or not isinstance(config.get("seed"), int):
-        raise ValueError(f"{directory}/run.json does not name its scenario, method and seed")
+    config = about["config"]
+    group = _read_group(directory / "symmetry.yaml")
     return Run(
         directory=directory,
-        scenario=scenario,
-        method=str(config["method"]),
+        scenario=_robot(config),
+        method=_way(config),
         seed=config["seed"],
-        status=str(about.get("status", "running")),
-        steps=int(about.get("steps") or 0),
+        status=about["status"],
+        steps=about["steps"],
         planned_steps=config.get("steps"),
         config=config,
         about=about,
-        returns=_read_returns(directory / "evaluations.csv"),
+        returns=read_returns(directory / "evaluations.csv"),
         metrics=_read_metrics(directory / "symmetry.csv"),
-        truth=_read_truth(directory / "truth.json"),
-        group=_read_group(directory / "symmetry.yaml"),
+        truth=_read_truth(directory / "truth.json", group),
+        group=group,
     )
 
 
-def _read_returns(path: Path) -> Series | None:
+def read_returns(path: Path) -> Series | None:
+    """The mean return of each whole evaluation in an `evaluations.csv`; None before the first one."""
     episodes: dict[int, dict[int, float]] = {}
     for step, episode, value in read_columns(path, "steps", "episode", "return"):
-        episodes.setdefault(int(step), {})[int(episode)] = float(value)
+        number = _number(path, value)
+        if math.isfinite(number):
+            episodes.setdefault(_whole(path, step), {})[_whole(path, episode)] = number
     if not episodes:
         return None
     most = max(map(len, episodes.values()))
@@ -216,28 +241,66 @@ def _read_returns(path: Path) -> Series | None:
 
 def _read_metrics(path: Path) -> dict[MetricKey, Series]:
     points: dict[MetricKey, dict[float, float]] = {}
-    rows = read_columns(path, "steps", "metric", "transform", "element", "value")
-    for steps, metric, transform, element, value in rows:
-        if value and math.isfinite(float(value)):
-            points.setdefault((metric, transform, element), {})[float(steps)] = float(value)
-    return {
-        key: Series(np.array(sorted(values)), np.array([values[step] for step in sorted(values)]))
-        for key, values in points.items()
-    }
+    known: dict[str, float] = {}  # steps are the same for many rows
+    columns = ("steps", "metric", "transform", "element", "value")
+    for steps, metric, transform, element, value in read_columns(path, *columns):
+        number = _number(path, value) if value else math.nan
+        if number - number == 0:  # neither NaN nor infinite
+            step = known.get(steps)
+            if step is None:
+                step = known[steps] = float(_whole(path, steps))
+            points.setdefault((metric, transform, element), {})[step] = number
+    shared: dict[tuple[float, ...], FloatArray] = {}  # most metrics come at the same steps
+    found = {}
+    for names, values in points.items():
+        key = (sys.intern(names[0]), sys.intern(names[1]), sys.intern(names[2]))
+        places = tuple(sorted(values))
+        array = shared.setdefault(places, np.array(places))
+        found[key] = Series(array, np.array([values[place] for place in places]))
+    return found
 
 
-def _read_truth(path: Path) -> dict[str, tuple[FloatArray, FloatArray]] | None:
+def _number(path: Path, text: str) -> float:
     try:
-        maps = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            name: (np.asarray(map_["multipliers"], float), np.asarray(map_["biases"], float))
-            for name, map_ in maps.items()
-        } or None
-    except OSError:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{path} has {quoted(text)} in place of a number") from None
+    if abs(number) > _LARGEST and abs(number) != math.inf:
+        raise ValueError(f"{path} has the number {quoted(text)}, with which nothing can be computed")
+    return number
+
+
+def _whole(path: Path, text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 15):
+        raise ValueError(f"{path} has {quoted(text)} in place of a whole number")
+    return int(text)
+
+
+def _read_truth(path: Path, group: SymmetryGroup | None) -> dict[str, tuple[FloatArray, FloatArray]] | None:
+    """The true maps of the transforms in the description, each with a number for each action."""
+    if not path.exists():
         return None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise ValueError(f"{path} does not map transforms to their multipliers and biases") from None
+    maps = schema.read_truth(path)
+    for name, (multipliers, _) in maps.items():
+        if group is not None and (name not in group.names or len(multipliers) != group.action_size):
+            raise ValueError(
+                f"{path} does not map transforms to their multipliers and biases: {quoted(name)} is none of "
+                f"symmetry.yaml with {group.action_size} actions"
+            )
+    return {name: (np.array(m, float), np.array(b, float)) for name, (m, b) in maps.items()} or None
 
 
 def _read_group(path: Path) -> SymmetryGroup | None:
-    return load(path) if path.is_file() else None
+    return _group(read_text(path), path) if path.is_file() else None
+
+
+_GROUPS: dict[str, SymmetryGroup] = {}
+
+
+def _group(text: str, path: Path) -> SymmetryGroup:
+    """The runs of a sweep share few descriptions; each is built once."""
+    if text not in _GROUPS:
+        if len(_GROUPS) >= 100:
+            _GROUPS.clear()
+        _GROUPS[text] = load(path)
+    return _GROUPS[text]

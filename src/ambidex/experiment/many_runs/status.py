@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ambidex.experiment.configure.config import RunConfig, parse
+from ambidex.experiment.many_runs.reading import walk
 from ambidex.experiment.many_runs.sweep import announced
 from ambidex.experiment.one_run import record
-from ambidex.experiment.one_run.metrics import read_columns
+from ambidex.experiment.one_run.metrics import read_last_columns
 
-State = Literal["waiting", "running", "stopped", "done", "failed", "unreadable"]
+State = Literal["waiting", "running", "stopped", "done", "failed", "collapsed", "unreadable"]
 _RECENT = 20
 
 
@@ -54,10 +55,10 @@ def status(directory: Path) -> list[RunStatus]:
     if not directory.is_dir():
         raise ValueError(f"{directory} is not a directory")
     planned = {
-        directory / place: waiting(directory / place, parse(RunConfig, config))
+        directory / place: _planned(directory / place, config)
         for place, config in announced(directory).items()
     }
-    found = {path.parent: of_run(path.parent) for path in sorted(directory.rglob("run.json"))}
+    found = {path: of_run(path) for path in walk(directory) if (path / "run.json").is_file()}
     if not planned and not found:
         raise ValueError(f"no run in {directory}; `ambidex train` and `ambidex sweep` write them")
     return list((planned | found).values())
@@ -67,7 +68,7 @@ def of_run(directory: Path) -> RunStatus:
     """The status of one run directory."""
     try:
         return _of_readable_run(directory)
-    except ValueError as error:
+    except (ValueError, OSError, OverflowError) as error:
         return RunStatus(directory, directory.name, "unreadable", 0, 0, message=str(error))
 
 
@@ -77,9 +78,9 @@ def _of_readable_run(directory: Path) -> RunStatus:
     state: State = about["status"]
     if state == "running" and not record.is_locked(directory):
         state = "stopped"
-    rows = read_columns(directory / "progress.csv", "iteration", "steps", "episode_return")
+    rows = read_last_columns(directory / "progress.csv", "iteration", "steps", "episode_return")
     steps = int(rows[-1][1]) if rows else 0
-    speed = _speed(directory, {int(iteration): int(s) for iteration, s, _ in rows})
+    speed = _speed(directory, {int(iteration): int(s) for iteration, s, _ in rows[-_RECENT - 2 :]})
     left = (config.steps - steps) / speed if speed and state == "running" else None
     return RunStatus(
         directory=directory,
@@ -94,6 +95,14 @@ def _of_readable_run(directory: Path) -> RunStatus:
     )
 
 
+def _planned(directory: Path, config: dict[str, Any]) -> RunStatus:
+    """A run of the grid that has no directory yet, or whose configuration is that of another version."""
+    try:
+        return waiting(directory, parse(RunConfig, config))
+    except ValueError as error:
+        return RunStatus(directory, directory.name, "unreadable", 0, 0, message=f"sweep.json: {error}")
+
+
 def waiting(directory: Path, config: RunConfig) -> RunStatus:
     return RunStatus(directory, config.title, "waiting", 0, config.steps)
 
@@ -101,7 +110,7 @@ def waiting(directory: Path, config: RunConfig) -> RunStatus:
 def _speed(directory: Path, steps: dict[int, int]) -> float | None:
     """Steps per second over the last iterations."""
     parts = ("rollout", "fit", "update", "logging", "evaluation")
-    rows = read_columns(directory / "timings.csv", "iteration", *parts)[-_RECENT:]
+    rows = read_last_columns(directory / "timings.csv", "iteration", *parts)[-_RECENT:]
     rows = [row for row in rows if int(row[0]) in steps]
     if not rows:
         return None

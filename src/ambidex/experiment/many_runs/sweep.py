@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,13 +15,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ambidex.common.files import write_json
+from ambidex.common.reading import read_end
 from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run import record
+from ambidex.experiment.one_run.trust import schema
 
 FORMAT = 1
 Engine = Literal["local", "ray"]
 _POLL_SECONDS = 0.2
+_END_OF_LOG = 65_536  # bytes
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -36,10 +38,10 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of the grid ended in this call: done now, done before, or failed and why."""
+    """How a run of the grid ended in this call: done now, done before, collapsed or failed, and why."""
 
     run: PlannedRun
-    state: Literal["done", "skipped", "failed"]
+    state: Literal["done", "skipped", "collapsed", "failed"]
     message: str | None = None
 
 
@@ -91,39 +93,60 @@ def sweep(
     done = [_is_done(run) for run in runs]  # refuses what cannot be run before anything is written
     ours = {str(run.directory.relative_to(out)): run.config.model_dump(mode="json") for run in runs}
     grid = announced(out) | ours
-    out.mkdir(parents=True, exist_ok=True)
-    _announce(grid, out)
-    outcomes = [Outcome(run, "skipped") for run, is_done in zip(runs, done, strict=True) if is_done]
-    for outcome in outcomes:
-        listener(outcome)
-    left = [run for run, is_done in zip(runs, done, strict=True) if not is_done]
-    if engine == "ray":
-        from ambidex.experiment.many_runs.ray import run_with_ray
+    with _engine(engine, jobs) as run_all:
+        out.mkdir(parents=True, exist_ok=True)
+        _announce(grid, out)
+        outcomes = [ended(run, "skipped") for run, is_done in zip(runs, done, strict=True) if is_done]
+        for outcome in outcomes:
+            listener(outcome)
+        left = [run for run, is_done in zip(runs, done, strict=True) if not is_done]
+        return outcomes + (run_all(left, listener) if left else [])
 
-        return outcomes + run_with_ray(left, listener)
-    return outcomes + _run_locally(left, jobs or len(os.sched_getaffinity(0)), listener)
+
+@contextmanager
+def _engine(
+    engine: Engine, jobs: int | None
+) -> Iterator[Callable[[Sequence[PlannedRun], Listener], list[Outcome]]]:
+    """What brings runs to their end, ready before anything is written."""
+    if engine == "local":
+        count = jobs or len(os.sched_getaffinity(0))
+        yield lambda runs, listener: _run_locally(runs, count, listener)
+        return
+    from ambidex.experiment.many_runs.ray import run_with_ray, started
+
+    with started():
+        yield run_with_ray
 
 
 def _is_done(run: PlannedRun) -> bool:
-    """Whether this very run is done, with all its steps; another one in its place is an error."""
+    """Whether this very run is done, with all its steps, or over; another one in its place is an error."""
     if not (run.directory / "run.json").exists():
         return False
     record.require_same_run(run.directory, run.config)
     about = record.read(run.directory)
-    return bool(about["status"] == "done" and about["config"]["steps"] == run.config.steps)
+    whole = about["status"] == "done" and about["config"]["steps"] == run.config.steps
+    return bool(whole or about["status"] == "collapsed")
+
+
+def ended(run: PlannedRun, state: Literal["done", "skipped"] = "done") -> Outcome:
+    """The outcome of a run that came to its end: its steps are made, or it collapsed."""
+    about = record.read(run.directory)
+    if about["status"] == "collapsed":
+        return Outcome(run, "collapsed", about.get("message"))
+    return Outcome(run, state)
 
 
 def announced(out: Path) -> dict[str, dict[str, Any]]:
     """The configurations of the grid that was announced in a directory, by their place in it."""
     path = out / "sweep.json"
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))["runs"]
-        return {str(entry["directory"]): dict(entry["config"]) for entry in entries}
+        return schema.read_grid(path)
     except FileNotFoundError:
         return {}
-    except (ValueError, KeyError, TypeError):
+    except ValueError as error:
         raise ValueError(
-            f"{path} is damaged; remove it and give the command of the sweep again, which loses no run"
+            f"{path} is damaged; remove it and give the command of the sweep again, which loses no run "
+            f"({error})"
         ) from None
 
 
@@ -179,16 +202,22 @@ def _start(run: PlannedRun) -> subprocess.Popen[bytes]:
     run.directory.mkdir(parents=True, exist_ok=True)
     arguments = [run.config.model_dump_json(), str(run.directory)]
     command = [sys.executable, "-m", "ambidex.experiment.many_runs.worker", *arguments]
-    with (run.directory / "worker.log").open("ab") as log:
+    with open(run.directory / "worker.log", "ab", opener=_own_log) as log:
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=os.environ | _ONE_THREAD
         )
 
 
+def _own_log(path: str, flags: int) -> int:
+    """A regular file of the run, no link and no pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
 def _outcome(run: PlannedRun, code: int) -> Outcome:
     if code == 0:
-        return Outcome(run, "done")
+        return ended(run)
     if code < 0:
         return Outcome(run, "failed", f"killed by signal {-code}; run the same sweep again to resume it")
-    lines = (run.directory / "worker.log").read_text(errors="replace").strip().splitlines()
+    end = read_end(run.directory / "worker.log", _END_OF_LOG).decode("utf-8", "replace")
+    lines = end.strip().splitlines()
     return Outcome(run, "failed", lines[-1] if lines else f"exit status {code}")

@@ -1,22 +1,25 @@
-"""Checkpoints on disk: safetensors and JSON, hashed, written aside and renamed, the last two kept."""
+"""Checkpoints on disk: safetensors and JSON, hashed, written aside and renamed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ambidex.common.files import Arrays, arrays_from_bytes, arrays_to_bytes, flush_directory, write_bytes
+from ambidex.common.json import from_json
+from ambidex.common.reading import read_bytes
 
 FORMAT = 1
 KEPT = 2
 _MANIFEST = "manifest.json"
 _STATE = "state.json"
 _ASIDE = ".writing-"
+_LARGEST_MANIFEST = 1_000_000  # bytes
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,14 @@ class DamagedCheckpoint(ValueError):
     """A checkpoint whose files are not what was written."""
 
 
+def name_of(iteration: int) -> str:
+    return f"{iteration:06d}"
+
+
 def write(directory: Path, checkpoint: Checkpoint) -> None:
-    """Add a checkpoint to ``directory`` and drop those older than the last two."""
+    """Add a checkpoint to ``directory``, in place of one of the same iteration, which has to be the run's."""
     directory.mkdir(parents=True, exist_ok=True)
-    final = directory / f"{checkpoint.iteration:06d}"
+    final = directory / name_of(checkpoint.iteration)
     aside = directory / f"{_ASIDE}{final.name}"
     for leftover in directory.glob(f"{_ASIDE}*"):
         shutil.rmtree(leftover)
@@ -62,34 +69,55 @@ def write(directory: Path, checkpoint: Checkpoint) -> None:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    for old in _found(directory)[:-KEPT]:
-        shutil.rmtree(old)
+
+
+def prune(directory: Path, names: Sequence[str]) -> list[str]:
+    """Drop the checkpoints of these names save the last two; the names of those."""
+    kept = sorted(names, key=int)[-KEPT:]
+    for name in names:
+        if name not in kept and (directory / name).is_dir() and not (directory / name).is_symlink():
+            shutil.rmtree(directory / name)
+    return kept
 
 
 def read(path: Path) -> Checkpoint:
     """Read one checkpoint; raises `DamagedCheckpoint` naming the file that is not as written."""
     try:
-        manifest = json.loads((path / _MANIFEST).read_bytes())
+        manifest = from_json(read_bytes(path / _MANIFEST, _LARGEST_MANIFEST).decode("utf-8"))
         hashes: dict[str, str] = dict(manifest["sha256"])
         version = manifest["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedCheckpoint(f"{path}: {_MANIFEST} cannot be read ({error})") from None
     if version != FORMAT:
         raise DamagedCheckpoint(f"{path}: format {version!r}, this version reads format {FORMAT}")
     if _STATE not in hashes:
         raise DamagedCheckpoint(f"{path}: {_MANIFEST} does not name {_STATE}")
+    strange = [name for name in hashes if "/" in name or "\\" in name or name.startswith(".")]
+    if strange:
+        raise DamagedCheckpoint(f"{path}: {_MANIFEST} names {strange[0]!r}, which is no file of a checkpoint")
     contents = {name: _verified(path / name, expected) for name, expected in hashes.items()}
-    state = json.loads(contents.pop(_STATE))
-    arrays = {name.removesuffix(".safetensors"): arrays_from_bytes(c) for name, c in contents.items()}
-    return Checkpoint(state.pop("iteration"), arrays, state)
+    try:
+        state = from_json(contents.pop(_STATE).decode("utf-8"))
+        arrays = {name.removesuffix(".safetensors"): arrays_from_bytes(c) for name, c in contents.items()}
+        iteration = state.pop("iteration")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DamagedCheckpoint(f"{path} does not hold the state of a run ({error})") from None
+    if not isinstance(iteration, int) or name_of(iteration) != path.name:
+        raise DamagedCheckpoint(f"{path} holds the state after another iteration")
+    return Checkpoint(iteration, arrays, state)
 
 
-def newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+def newest(
+    directory: Path, warn: Callable[[str], None], names: Collection[str] | None = None
+) -> Checkpoint | None:
     """The newest whole checkpoint, None if there is none.
 
     :param warn: told of every damaged checkpoint that is passed over
+    :param names: those of the run; None: whatever is there
     """
-    for path in reversed(_found(directory)):
+    for path in reversed(found(directory)):
+        if names is not None and path.name not in names:
+            continue
         try:
             return read(path)
         except DamagedCheckpoint as damage:
@@ -97,19 +125,21 @@ def newest(directory: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     return None
 
 
-def _found(directory: Path) -> list[Path]:
+def found(directory: Path) -> list[Path]:
+    """What is named as a checkpoint, the oldest first; links are not followed."""
     if not directory.is_dir():
         return []
-    return sorted(
-        (path for path in directory.iterdir() if path.name.isdigit()), key=lambda path: int(path.name)
-    )
+    named = [path for path in directory.iterdir() if path.name.isdecimal() and len(path.name) <= 12]
+    return sorted((path for path in named if not path.is_symlink()), key=lambda path: int(path.name))
 
 
 def _verified(path: Path, expected: str) -> bytes:
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
     except OSError as error:
         raise DamagedCheckpoint(f"{path} cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise DamagedCheckpoint(str(error)) from None
     if hashlib.sha256(content).hexdigest() != expected:
         raise DamagedCheckpoint(f"{path} is not what was written (its sha256 differs from the manifest)")
     return content

@@ -13,21 +13,33 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import wrappers
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecMonitor
+from stable_baselines3.common.vec_env import (
+    DummyVecEnv,
+    SubprocVecEnv,
+    VecEnv,
+    VecEnvWrapper,
+    VecMonitor,
+    VecNormalize,
+)
 
 from ambidex.common.files import Arrays
+from ambidex.experiment.configure.vectorized import SteppedAsOne
 from ambidex.learn.relabel.frame import EnvFrame
 from ambidex.learn.relabel.vec_frame import VecFrame
 
 _KEPT_HERE = (VecMonitor, Monitor, wrappers.TimeLimit, EnvFrame, VecFrame)
-_WITHOUT_STATE = (DummyVecEnv, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker)
+_WITHOUT_STATE = (DummyVecEnv, SteppedAsOne, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker)
+_KEPT_ELSEWHERE = (VecNormalize,)  # also where the environment itself is not exact
 
 
 def inexact(environment: VecEnv | gym.Env) -> str | None:
     """The part whose state cannot be kept, or None if a resumed run is exact to the bit."""
     for _, layer in _layers(environment):
-        if isinstance(layer, _KEPT_HERE + _WITHOUT_STATE):
+        if isinstance(layer, _KEPT_HERE + _WITHOUT_STATE + _KEPT_ELSEWHERE):
             continue
+        if isinstance(layer, SubprocVecEnv):
+            culprit: str | None = layer.env_method("inexact", indices=0)[0]
+            return culprit
         if not (_keeps_itself(layer) or _is_mujoco(layer) or _is_classic_control(layer)):
             return type(layer).__name__
     return None
@@ -65,7 +77,7 @@ def _layers(environment: Any) -> list[tuple[str, Any]]:
                 return
             if isinstance(layer, VecEnvWrapper):
                 layer = layer.venv
-            elif isinstance(layer, gym.Wrapper):
+            elif isinstance(layer, gym.Wrapper | SteppedAsOne):
                 layer = layer.env
             else:
                 return
@@ -85,6 +97,9 @@ def _keeps_itself(layer: Any) -> bool:
 def _capture_layer(layer: Any) -> Arrays:
     if _keeps_itself(layer) and not _is_mujoco(layer):
         return dict(layer.get_state())
+    if isinstance(layer, SubprocVecEnv):
+        each = enumerate(layer.env_method("captured"))
+        return {f"{index}.{name}": array for index, own in each for name, array in own.items()}
     if isinstance(layer, VecMonitor):
         return {"returns": layer.episode_returns.copy(), "lengths": layer.episode_lengths.copy()}
     if isinstance(layer, Monitor):
@@ -103,6 +118,11 @@ def _capture_layer(layer: Any) -> Arrays:
 def _restore_layer(layer: Any, own: Arrays) -> None:
     if _keeps_itself(layer) and not _is_mujoco(layer):
         layer.set_state(own)
+    elif isinstance(layer, SubprocVecEnv):
+        for index in range(layer.num_envs):
+            prefix = f"{index}."
+            inner = {n.removeprefix(prefix): array for n, array in own.items() if n.startswith(prefix)}
+            layer.env_method("bring_back", inner, indices=index)
     elif isinstance(layer, VecMonitor):
         layer.episode_returns = own["returns"].copy()
         layer.episode_lengths = own["lengths"].copy()
@@ -121,7 +141,11 @@ def _restore_layer(layer: Any, own: Arrays) -> None:
                 getattr(layer.data, name)[...] = array
         _restore_generator(layer, own)
     elif _is_classic_control(layer):
-        for name, value in _from_text(own["attributes"]).items():
+        attributes = _from_text(own["attributes"])
+        foreign = attributes.keys() - vars(layer).keys()
+        if foreign:
+            raise ValueError(f"{type(layer).__name__} has no attribute {min(foreign)!r}")
+        for name, value in attributes.items():
             setattr(layer, name, value)
         _restore_generator(layer, own)
 

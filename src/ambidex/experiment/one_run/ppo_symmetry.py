@@ -1,9 +1,9 @@
-"""The symmetry of a plain PPO policy, which no loss measures on its way."""
+"""The symmetry of a plain policy, which no loss measures on its way."""
 
 from __future__ import annotations
 
 import torch
-from stable_baselines3 import PPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses.constants import Observations
@@ -11,7 +11,7 @@ from ambidex.learn.update import value_distance
 from ambidex.symmetry import SymmetryGroup
 
 
-def value_distances(model: PPO, group: SymmetryGroup) -> list[Metric]:
+def value_distances(model: OnPolicyAlgorithm, group: SymmetryGroup) -> list[Metric]:
     """Mean |V(f(s)) - V(s)| over the states of the last roll-out, for each transform, before the update."""
     buffer = model.rollout_buffer
     values = torch.as_tensor(buffer.values).flatten()

@@ -7,6 +7,8 @@ import time
 from types import TracebackType
 from typing import Protocol, Self
 
+from ambidex.common.escaping import printable
+
 LINE_SECONDS = 30.0
 
 
@@ -25,7 +27,7 @@ class Silent:
         pass
 
     def warn(self, message: str) -> None:
-        print(f"ambidex: {message}", file=sys.stderr, flush=True)
+        print(f"ambidex: {printable(message)}", file=sys.stderr, flush=True)
 
 
 class Console(Silent):
@@ -38,7 +40,7 @@ class Console(Silent):
     def __init__(self, title: str, total: int) -> None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-        self._title = title
+        self._title = printable(title)
         self._total = total
         self._first: tuple[float, int] | None = None
         self._last_line = 0.0
@@ -50,7 +52,7 @@ class Console(Silent):
             TimeRemainingColumn(),
             disable=not sys.stdout.isatty(),
         )
-        self._task = self._bar.add_task(title, total=total, figures="")
+        self._task = self._bar.add_task(self._title, total=total, figures="")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -88,5 +90,7 @@ class Console(Silent):
     def warn(self, message: str) -> None:
         from rich.text import Text
 
-        line = Text.assemble(("warning:", "bold red"), " ", message)  # no markup: paths may have brackets
+        line = Text.assemble(
+            ("warning:", "bold red"), " ", printable(message)
+        )  # no markup: paths may have brackets
         self._bar.console.print(line, soft_wrap=True)

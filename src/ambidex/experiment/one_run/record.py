@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import platform
 import shlex
-import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
+from ambidex.common.escaping import sentence
 from ambidex.common.files import write_json
 from ambidex.experiment.configure.config import RunConfig, parse
 from ambidex.experiment.one_run.metrics import COLUMNS, read_columns
+from ambidex.experiment.one_run.trust import resumes, schema
+from ambidex.experiment.one_run.trust.identity import Identity
+from ambidex.experiment.one_run.trust.locking import is_locked, lock
 
-FORMAT = 1
+__all__ = ["Status", "create", "is_locked", "lock", "note_resume", "own", "read", "read_config", "update"]
+
+FORMAT = schema.FORMAT
 SCENARIO_COPY = "scenario.yaml"
-_PATIENCE_SECONDS = 1.0
-Status = Literal["running", "done", "failed"]
-_PACKAGES = ("ambidex", "torch", "stable-baselines3", "gymnasium", "numpy", "pybullet", "mujoco")
+Status = Literal["running", "done", "failed", "collapsed"]
 
 
-def create(directory: Path, config: RunConfig) -> None:
-    """Write the record of a run that is about to start."""
+def create(directory: Path, config: RunConfig, identity: Identity) -> None:
+    """Write the record of a run that is about to start, before any other file of it."""
     about = {
         "format": FORMAT,
         "status": "running",
         "config": config.model_dump(mode="json"),
-        "versions": {"python": platform.python_version()} | _versions(),
-        "commit": _commit(),
-        "hardware": {"cpu": _cpu(), "cores": os.cpu_count(), "platform": platform.platform()},
-        "timings": {"started": _now()},
+        "hashes": dict(identity.hashes),
+        "checkpoints": [],
+        **resumes.surroundings(),
+        "hardware": resumes.hardware(),
+        "timings": {"started": resumes.now()},
         "steps": 0,
         "iterations": 0,
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
@@ -45,41 +40,57 @@ def create(directory: Path, config: RunConfig) -> None:
     write_json(directory / "run.json", about)
 
 
+def note_resume(directory: Path) -> list[str]:
+    """Add to the record that the run goes on, when, where and with what; what changed, in words."""
+    about = read(directory)
+    here = resumes.surroundings()
+    changed = resumes.changes(about, here)
+    entry = {"time": resumes.now(), "steps": about["steps"], **here}
+    write_json(directory / "run.json", about | {"resumed": [*about.get("resumed", []), entry]})
+    return changed
+
+
+def own(directory: Path, checkpoints: list[str]) -> None:
+    """Say which checkpoints are the run's own, before they are written: no others are read or pruned."""
+    write_json(directory / "run.json", read(directory) | {"checkpoints": checkpoints})
+
+
 def update(
-    directory: Path, *, status: Status, steps: int, total: int, iterations: int, message: str | None = None
+    directory: Path,
+    *,
+    status: Status,
+    steps: int,
+    total: int,
+    iterations: int,
+    checkpoints: list[str],
+    cpu_seconds: float,
+    message: str | None = None,
 ) -> None:
     """Bring the record up to date.
 
     :param total: the steps after which the run ends, which may be others than it was started with
-    :param message: why a run failed
+    :param checkpoints: the names of those that are kept
+    :param cpu_seconds: the time of the processor that all of it took
+    :param message: why a run failed or collapsed
     """
     about = read(directory)
     about.pop("message", None)
-    about |= {"status": status, "steps": steps, "iterations": iterations}
+    about |= {"status": status, "steps": steps, "iterations": iterations, "checkpoints": checkpoints}
     about["config"] |= {"steps": total}
     if message is not None:
-        about["message"] = message
-    about["timings"] = {"started": about["timings"]["started"], "updated": _now()} | _seconds(directory)
+        about["message"] = sentence(message)
+    started = about["timings"].get("started") if "timings" in about else None
+    about["timings"] = {"started": started, "updated": resumes.now()} | _seconds(directory)
+    about["timings"]["cpu"] = round(cpu_seconds, 3)
     write_json(directory / "run.json", about)
 
 
 def read(directory: Path) -> dict[str, Any]:
     """The record of a run; a ValueError says what to give instead of a directory that is none."""
-    path = directory / "run.json"
     try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        return schema.read_record(directory / "run.json")
+    except (FileNotFoundError, NotADirectoryError):
         raise ValueError(f"{directory} is not a run directory (no run.json in it)") from None
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from None
-    if not isinstance(about, dict):
-        raise ValueError(f"{path} is not the record of a run")
-    if about.get("format") != FORMAT:
-        raise ValueError(f"{path} is of format {about.get('format')!r}, this version reads format {FORMAT}")
-    for name, kind in {"config": dict, "status": str, "steps": int}.items():
-        if not isinstance(about.get(name), kind):
-            raise ValueError(f"{path} has no {name!r} as `ambidex train` writes it")
-    return dict(about)
 
 
 def read_config(directory: Path) -> RunConfig:
@@ -114,8 +125,7 @@ def require_same_run(directory: Path, config: RunConfig) -> None:
 def _require_reachable(directory: Path, steps: int) -> None:
     """Steps come in whole iterations: any number that ends in the last one done, or later, can be had."""
     about = read(directory)
-    settings = read_config(directory).hyperparameters
-    if steps <= about["steps"] - settings.n_steps * settings.num_envs:
+    if steps <= about["steps"] - read_config(directory).iteration_steps:
         raise ValueError(
             f"{directory} has made {about['steps']:,} steps already and cannot end after {steps:,}; "
             "ask for as many or more, or train in another directory"
@@ -123,46 +133,11 @@ def _require_reachable(directory: Path, steps: int) -> None:
 
 
 def _settings(config: RunConfig) -> dict[str, Any]:
-    """All values by name, save the steps."""
-    return config.model_dump(exclude={"steps", "hyperparameters"}) | config.hyperparameters.model_dump()
-
-
-@contextmanager
-def lock(directory: Path) -> Iterator[None]:
-    """Hold a run directory; the system lets go of it when the process ends, however it ends."""
-    with (directory / "lock").open("a+") as file:
-        if not _take(file):
-            file.seek(0)
-            raise ValueError(f"{directory} is being trained by another process ({file.read()})")
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-def _take(file: IO[str]) -> bool:
-    """Take the lock, with patience for one who only looks whether it is free, or is about to end."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_PATIENCE_SECONDS / 100)
-
-
-def is_locked(directory: Path) -> bool:
-    """Whether a process is training in this directory now."""
-    try:
-        with (directory / "lock").open("r") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
+    """All values by name, save the steps and the name of the preset, whose values are among them."""
+    return (
+        config.model_dump(exclude={"steps", "preset", "hyperparameters"})
+        | config.hyperparameters.model_dump()
+    )
 
 
 def _seconds(directory: Path) -> dict[str, float]:
@@ -170,40 +145,3 @@ def _seconds(directory: Path) -> dict[str, float]:
     parts = COLUMNS["timings.csv"][1:]
     rows = read_columns(directory / "timings.csv", *parts)
     return {part: round(sum(float(row[i]) for row in rows), 3) for i, part in enumerate(parts)}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _commit() -> str | None:
-    """The commit of the source tree that runs, marked if files in it are changed; None if installed."""
-    root = Path(__file__).parents[4]
-    if not (root / ".git").exists():
-        return None
-    try:
-        run = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-        return subprocess.run(run, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
-        platform.machine(),
-    )

@@ -12,22 +12,26 @@ import numpy as np
 import torch
 from stable_baselines3.common.logger import Logger
 
-from ambidex.common.files import write_arrays, write_json
+from ambidex.common.files import write_json
 from ambidex.experiment.configure import build
+from ambidex.experiment.configure.algorithms import ALGORITHMS
 from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.methods import METHODS
+from ambidex.experiment.configure.normalization import normalizing
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
+from ambidex.experiment.one_run.collapse import Row, collapsed, read_rows
 from ambidex.experiment.one_run.metrics import COLUMNS, MetricFiles
-from ambidex.experiment.one_run.ppo_symmetry import value_distances
 from ambidex.experiment.one_run.progress import Reporter
+from ambidex.experiment.one_run.trust import policy_file, restoring
+from ambidex.experiment.one_run.trust.identity import Identity
 from ambidex.experiment.trained.evaluate import mean_return, run_episodes
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.update.fast.rollout import mean_actions
 from ambidex.symmetry import SymmetryGroup
 
 if TYPE_CHECKING:
-    from ambidex.learn import SymmetricPPO
+    from ambidex.learn.algorithm import SymmetricAlgorithm
 
 LOGGED = {
     "policy_loss": "train/policy_gradient_loss",
@@ -39,21 +43,33 @@ LOGGED = {
     "explained_variance": "train/explained_variance",
     "std": "train/std",
 }
+"""The columns of `progress.csv` by the names under which PPO logs them."""
+
+LOSSES = (
+    "policy_gradient_loss",
+    "policy_loss",
+    "policy_objective",
+    "actor_loss",
+    "value_loss",
+    "critic_loss",
+    "loss",
+)
 
 
 def _refuse_broken_losses(values: dict[str, float]) -> None:
-    """Stop a run whose losses broke; a symmetry loss stops by itself, Stable-Baselines3's PPO does not."""
-    for name in ("train/policy_gradient_loss", "train/value_loss", "train/loss"):
-        if not math.isfinite(values.get(name, 0.0)):
-            raise FloatingPointError(f"{name.removeprefix('train/')} became {values[name]}")
+    """Stop a run whose losses broke; a symmetry loss stops by itself, Stable-Baselines3's own does not."""
+    for name in LOSSES:
+        if not math.isfinite(value := values.get(f"train/{name}", 0.0)):
+            raise FloatingPointError(f"{name} became {value}")
 
 
 @torch.no_grad()
-def _refuse_broken_policy(model: SymmetricPPO) -> None:
+def _refuse_broken_policy(model: SymmetricAlgorithm) -> None:
     """Stop a run whose policy no longer answers with numbers, before a checkpoint keeps it."""
     states, _ = model.policy.obs_to_tensor(model._last_obs)  # type: ignore[arg-type]
     try:
         answers = model.policy(states, deterministic=True)
+        answers = (answers,) if isinstance(answers, torch.Tensor) else answers
     except ValueError:  # torch refuses a distribution that is none
         answers = ()
     if not answers or not all(answer.isfinite().all() for answer in answers):
@@ -64,7 +80,7 @@ class Training:
     """The objects of one run.
 
     :param config: what is run
-    :param group: the symmetries of the robot, None for plain PPO on a robot without a description
+    :param group: the symmetries of the robot, None for a plain method on a robot without a description
     :param reporter: told where the run stands
     """
 
@@ -75,13 +91,18 @@ class Training:
         self.iteration = 0
         self.best: float | None = None
         self.measured: list[Metric] = []
+        self.rows: list[Row] = []
+        self._cpu_seconds = -time.process_time()
         self.seconds = dict.fromkeys(COLUMNS["timings.csv"][1:], 0.0)
         self.env = build.training_environment(config, group)
         self.evaluation_env = build.evaluation_environment(config, group)
         self.model = build.build_model(config, self.env, group)
         self.model.set_logger(Logger(folder=None, output_formats=[]))
         self.evaluation_env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
-        _, self.callback = self.model._setup_learn(config.steps)
+        _, callback = self.model._setup_learn(config.steps)
+        algorithm = ALGORITHMS.get(config.algorithm)
+        self.loop = algorithm.loop()(self.model, self.env, callback, config.steps)
+        self.logged = {**LOGGED, **algorithm.logged}
         culprit = environment_state.inexact(self.env) or environment_state.inexact(self.evaluation_env)
         if culprit is not None:
             reporter.warn(
@@ -93,28 +114,45 @@ class Training:
     def steps(self) -> int:
         return self.model.num_timesteps
 
-    def run(self, directory: Path) -> None:
+    @property
+    def cpu_seconds(self) -> float:
+        """The time of the processor that the run has taken, before it was resumed too."""
+        return self._cpu_seconds + time.process_time()
+
+    def run(self, directory: Path, *, is_resumed: bool = False) -> None:
         """From the last checkpoint in ``directory``, or from the start, to the end.
 
         Nothing is written before all that is needed to go on is there.
+
+        :param is_resumed: that another process trained it before, which its record is to remember
         """
         self.directory = directory
+        about = record.read(directory)
+        self.identity = Identity.found(directory, about)
+        self.checkpoints: list[str] = restoring.own_checkpoints(directory, about)
         self.metrics = self._restore()
         try:
+            if is_resumed:
+                for change in record.note_resume(directory):
+                    self.reporter.warn(f"goes on with {change}: equal to the bit is not promised")
             self.say("running")
             self._write_truth()
             last_checkpoint = time.monotonic()
-            while self.steps < self.config.steps:
+            collapse: str | None = None
+            while self.steps < self.config.steps and collapse is None:
                 self._iterate()
-                is_last = self.steps >= self.config.steps
+                collapse = collapsed(self.rows) if self.config.stop_collapsed else None
+                is_last = self.steps >= self.config.steps or collapse is not None
                 if is_last or time.monotonic() - last_checkpoint >= self.config.checkpoint_seconds:
                     self._timed("logging", self._checkpoint)
                     last_checkpoint = time.monotonic()
             if self.best is None:
                 self._evaluate()  # not in the checkpoint: a run that is extended would not have had it
+            if self.iteration < self.config.metrics_every:
+                self._record_symmetry()  # likewise
             self._write_policy("last")
             self._write_truth()
-            self.say("done")
+            self.say("done" if collapse is None else "collapsed", collapse)
         finally:
             self.metrics.close()
 
@@ -126,6 +164,8 @@ class Training:
             steps=self.steps,
             total=self.config.steps,
             iterations=self.iteration,
+            checkpoints=self.checkpoints,
+            cpu_seconds=self.cpu_seconds,
             message=message,
         )
 
@@ -134,9 +174,11 @@ class Training:
         self.env.close()
 
     def _iterate(self) -> None:
-        self._timed("rollout", self._roll_out)
-        self._timed("logging", self._measure)
-        self._timed("update", self._update)
+        try:
+            self.loop.iterate(self.config.rounds, self._timed, self._measure)
+        except ValueError:  # from torch, if the minibatch before broke the policy
+            _refuse_broken_policy(self.model)
+            raise
         self.iteration += 1
         self._timed("logging", self._log)
         if self.iteration % self.config.evaluation_every == 0:
@@ -147,12 +189,9 @@ class Training:
     def _timed(self, part: str, work: Callable[[], None]) -> None:
         start = time.perf_counter()
         work()
-        self.seconds[part] += time.perf_counter() - start
-
-    def _roll_out(self) -> None:
-        model = self.model
-        model.collect_rollouts(self.env, self.callback, model.rollout_buffer, model.n_steps)
-        model._update_current_progress_remaining(model.num_timesteps, self.config.steps)
+        fit_seconds = self.model.logger.name_to_value.pop("time/fit", 0.0) if part == "update" else 0.0
+        self.seconds[part] += time.perf_counter() - start - fit_seconds
+        self.seconds["fit"] += fit_seconds
 
     def _measure(self) -> None:
         """A symmetry loss measures its own; without one it is done here, before the update.
@@ -163,44 +202,36 @@ class Training:
         self.measured = []
         is_canonical = METHODS.get(self.config.method).wrap is not None
         if is_due and self.model.loss is None and self.group is not None and not is_canonical:
-            self.measured = value_distances(self.model, self.group)
-
-    def _update(self) -> None:
-        try:
-            self.model.train()
-        except ValueError:  # from torch, if the minibatch before broke the policy
-            _refuse_broken_policy(self.model)
-            raise
+            self.measured = self.loop.value_distances(self.group)
 
     def _log(self) -> None:
         values = {name: float(value) for name, value in self.model.logger.name_to_value.items()}
         self.model.logger.dump(self.steps)
         _refuse_broken_losses(values)
         _refuse_broken_policy(self.model)
-        self._split_update(values.pop("time/fit", 0.0))
         episodes = self.model.ep_info_buffer
         assert episodes is not None
         episode_return = float(np.mean([float(e["r"]) for e in episodes])) if episodes else None
         length = float(np.mean([float(e["l"]) for e in episodes])) if episodes else None
-        row = [self.iteration, self.steps, episode_return, length, *(values.get(n) for n in LOGGED.values())]
-        self.metrics.add("progress.csv", [row])
+        logged = [values.get(name) for name in self.logged.values()]
+        self.metrics.add("progress.csv", [[self.iteration, self.steps, episode_return, length, *logged]])
+        self.rows.append((episode_return, length, values.get(self.logged["std"])))
         if episode_return is not None and length is not None:
             values |= {"rollout/ep_rew_mean": episode_return, "rollout/ep_len_mean": length}
         self.metrics.add_scalars(self.steps, values)
         if self.iteration % self.config.metrics_every == 0:
-            measured = self.measured + self.model.symmetry_metrics()
-            self.metrics.add("symmetry.csv", [(self.iteration, self.steps, *entry) for entry in measured])
-            scalars = {"/".join(["symmetry", *filter(None, names)]): value for *names, value in self.measured}
-            self.metrics.add_scalars(self.steps, scalars)
+            self._record_symmetry()
         self.reporter.update(steps=self.steps, episode_return=episode_return, best=self.best)
 
-    def _split_update(self, fit_seconds: float) -> None:
-        self.seconds["fit"] += fit_seconds
-        self.seconds["update"] -= fit_seconds
+    def _record_symmetry(self) -> None:
+        measured = self.measured + self.model.symmetry_metrics()
+        self.metrics.add("symmetry.csv", [(self.iteration, self.steps, *entry) for entry in measured])
+        scalars = {"/".join(["symmetry", *filter(None, names)]): value for *names, value in self.measured}
+        self.metrics.add_scalars(self.steps, scalars)
 
     def _evaluate(self) -> None:
         self._tell_age()
-        act = mean_actions(self.model.policy)
+        act = normalizing(mean_actions(self.model.policy), self.env)
         episodes = run_episodes(act, self.evaluation_env, self.config.evaluation_episodes)
         rows = [
             (self.iteration, self.steps, number, episode.goal, episode.total, episode.length)
@@ -222,24 +253,37 @@ class Training:
         arrays, state = snapshot.capture(self.model)
         if environment_state.inexact(self.evaluation_env) is None:
             arrays["evaluation_environment"] = environment_state.capture(self.evaluation_env)
-        state |= {"best": self.best, "csv_bytes": self.metrics.settle()}
-        checkpoint.write(self.directory / "checkpoints", Checkpoint(self.iteration, arrays, state))
+        state |= {"best": self.best, "csv_bytes": self.metrics.settle(), "csv_sha256": self.metrics.hashes()}
+        state["run"] = self.identity.as_state()
+        if loop := self.loop.keep(self.directory):
+            state["loop"] = loop
+        folder = self.directory / "checkpoints"
+        self.checkpoints = restoring.announce(self.directory, self.checkpoints, self.iteration)
+        checkpoint.write(folder, Checkpoint(self.iteration, arrays, state))
+        self.checkpoints = checkpoint.prune(folder, self.checkpoints)
         self._write_policy("last")
         self.say("running")
 
     def _restore(self) -> MetricFiles:
-        kept = checkpoint.newest(self.directory / "checkpoints", self.reporter.warn)
+        kept = checkpoint.newest(self.directory / "checkpoints", self.reporter.warn, self.checkpoints)
         if kept is None:
             return MetricFiles(self.directory)
-        snapshot.restore(self.model, dict(kept.arrays), dict(kept.state))
-        if "evaluation_environment" in kept.arrays:
-            environment_state.restore(self.evaluation_env, kept.arrays["evaluation_environment"])
-        self.iteration = kept.iteration
-        self.best = kept.state["best"]
-        return MetricFiles(self.directory, lengths=kept.state["csv_bytes"], steps=self.steps)
+        with restoring.in_one_sentence(self.directory, kept, self.identity):
+            restoring.require_fitting(self.model, self.evaluation_env, kept)
+            snapshot.restore(self.model, dict(kept.arrays), dict(kept.state))
+            if "evaluation_environment" in kept.arrays:
+                environment_state.restore(self.evaluation_env, kept.arrays["evaluation_environment"])
+            self.loop.recall(self.directory, kept.state.get("loop", {}))
+            self.iteration = kept.iteration
+            self.best = kept.state["best"]
+            lengths, hashes = kept.state["csv_bytes"], kept.state.get("csv_sha256")
+        self._cpu_seconds += record.read(self.directory).get("timings", {}).get("cpu") or 0.0
+        metrics = MetricFiles(self.directory, lengths=lengths, steps=self.steps, hashes=hashes)
+        self.rows = read_rows(self.directory)
+        return metrics
 
     def _write_policy(self, which: str) -> None:
-        write_arrays(self.directory / f"policy-{which}.safetensors", snapshot.policy_arrays(self.model))
+        policy_file.write(self.directory, which, snapshot.policy_file(self.model), self.identity)
 
     def _write_truth(self) -> None:
         """The true action maps of the robot at its present age, where it knows its own imperfection."""

@@ -13,38 +13,52 @@ from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.stored import StoredPolicy, Which
 
 FRAMES_PER_SECOND = 30
-_FORMATS = (".mp4", ".gif")
+_COLOURS = 64
+_PICTURES = (".gif", ".webp")
+_FORMATS = (".mp4", *_PICTURES)
 
 
-def play(directory: Path, video: Path, *, which: Which = "best", seconds: float = 10.0) -> int:
+def play(
+    directory: Path,
+    video: Path,
+    *,
+    which: Which = "best",
+    seconds: float = 10.0,
+    frames_per_second: int = FRAMES_PER_SECOND,
+    width: int | None = None,
+    trust: bool = False,
+) -> int:
     """Film the policy of a run, episode after episode.
 
     :param directory: the run
-    :param video: an ``.mp4`` or ``.gif`` file
+    :param video: an ``.mp4`` file, or an animated picture: ``.gif`` or ``.webp``
     :param seconds: how long the film is, in the robot's own time
+    :param width: of the film in pixels, at most as wide as what the robot's environment draws; None: as wide
+    :param trust: that the run's environment may be code of a module that its `run.json` names
     :return: the number of frames
     """
     if video.suffix not in _FORMATS:
-        raise ValueError(f"{video}: a video ends in {' or '.join(_FORMATS)}")
+        raise ValueError(f"{video}: a video ends in {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
     try:
         import imageio.v2 as imageio
     except ImportError:
         raise ValueError("play needs imageio and imageio-ffmpeg: pip install 'ambidex[video]'") from None
-    policy = stored.load(directory, which, render_mode="rgb_array")
-    frames = _film(policy, round(seconds * FRAMES_PER_SECOND))
+    policy = stored.load(directory, which, trust=trust, render_mode="rgb_array")
+    drawn = _film(policy, round(seconds * frames_per_second), frames_per_second)
+    frames = [_scaled(frame, width) for frame in drawn]
     with written_aside(video) as aside:
-        if video.suffix == ".gif":
-            imageio.mimwrite(aside, frames, duration=1000 / FRAMES_PER_SECOND, loop=0)
+        if video.suffix in _PICTURES:
+            _write_picture(aside, frames, frames_per_second)
         else:
             even: list[Any] = [_even(frame) for frame in frames]
-            imageio.mimwrite(aside, even, fps=FRAMES_PER_SECOND, macro_block_size=2)
+            imageio.mimwrite(aside, even, fps=frames_per_second, macro_block_size=2)
     return len(frames)
 
 
-def _film(policy: StoredPolicy, count: int) -> list[Any]:
-    """``count`` frames at `FRAMES_PER_SECOND`, the steps between them not drawn."""
+def _film(policy: StoredPolicy, count: int, frames_per_second: int) -> list[Any]:
+    """``count`` frames, the steps between them not drawn."""
     env = policy.env
-    step_rate = env.metadata.get("render_fps", FRAMES_PER_SECOND)
+    step_rate = env.metadata.get("render_fps", frames_per_second)
     frames: list[Any] = []
     observation: Any = None
     over = True
@@ -52,13 +66,34 @@ def _film(policy: StoredPolicy, count: int) -> list[Any]:
     while len(frames) < count:
         if over:
             observation, _ = env.reset()
-        if len(frames) <= step * FRAMES_PER_SECOND / step_rate:
+        if len(frames) <= step * frames_per_second / step_rate:
             frames.append(_drawn(env))
         observation, _, terminated, truncated, _ = env.step(policy.act(observation))
         over = terminated or truncated
         step += 1
     env.close()
     return frames
+
+
+def _write_picture(path: Path, frames: list[np.ndarray], frames_per_second: int) -> None:
+    """Few colours, the first frame's, and no dithering: what does not change between frames costs nothing."""
+    from PIL import Image
+
+    images: list[Image.Image] = [Image.fromarray(frame) for frame in frames]
+    if path.suffix == ".gif":
+        palette = images[0].quantize(_COLOURS)
+        images = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
+    pause = round(1000 / frames_per_second)
+    images[0].save(path, save_all=True, append_images=images[1:], duration=pause, loop=0)
+
+
+def _scaled(frame: np.ndarray, width: int | None) -> np.ndarray:
+    if width is None or width >= frame.shape[1]:
+        return frame
+    from PIL import Image
+
+    height = round(frame.shape[0] * width / frame.shape[1])
+    return np.asarray(Image.fromarray(frame).resize((width, height), Image.Resampling.LANCZOS))
 
 
 def _drawn(env: gym.Env) -> np.ndarray:

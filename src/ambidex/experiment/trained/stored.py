@@ -9,49 +9,79 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 import torch
-from stable_baselines3.common.policies import ActorCriticPolicy
 
 from ambidex import symmetry
-from ambidex.common.files import read_arrays
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig
+from ambidex.experiment.configure.foreign import refuse_foreign_code
+from ambidex.experiment.configure.normalization import Normalization
 from ambidex.experiment.one_run import record
+from ambidex.experiment.one_run.trust import policy_file
+from ambidex.experiment.one_run.trust.identity import verify
 
 Which = Literal["best", "last"]
 
 
 @dataclass(frozen=True)
 class StoredPolicy:
-    """A policy of a run and the environment it is evaluated on."""
+    """A policy of a run, of the kind that its algorithm has, and the environment it is evaluated on.
+
+    :param normalization: of the observations that the policy takes; None where it takes them as they are
+    """
 
     config: RunConfig
-    policy: ActorCriticPolicy
+    policy: Any
     env: gym.Env
+    normalization: Normalization | None = None
 
-    def act(self, observation: Any) -> np.ndarray:
-        """The deterministic action, clipped to the action space."""
-        return self.policy.predict(observation, deterministic=True)[0]
+    def act(self, observation: Any, *, deterministic: bool = True) -> np.ndarray:
+        """The action for an observation of the environment's, clipped to the action space."""
+        return np.asarray(self.policy.predict(self.seen(observation), deterministic=deterministic)[0])
+
+    def seen(self, observation: Any) -> Any:
+        """The observation as the policy takes it."""
+        return observation if self.normalization is None else self.normalization(observation)
 
 
-def load(directory: Path, which: Which = "best", **env_options: Any) -> StoredPolicy:
+def load(
+    directory: Path,
+    which: Which = "best",
+    *,
+    env: str | None = None,
+    trust: bool = False,
+    **env_options: Any,
+) -> StoredPolicy:
     """The best or the last policy of a run, with an evaluation environment seeded as in training.
 
-    A robot that changes over its training life is as old as it is at the end of the run.
+    A robot that changes over its training life is as old as it is at the end of the run. Refused is what is
+    not as the run wrote it.
 
-    :param env_options: for the environment, such as ``render_mode``
+    :param env: another environment than that of the run, by its Gymnasium id
+    :param trust: that the run's environment may be code of a module that its `run.json` names
+    :param env_options: for the environment, such as ``render_mode``; they win over the run's own
     """
+    about = record.read(directory)
     config = record.read_own_config(directory)
-    path = directory / f"policy-{which}.safetensors"
+    named_here = env is not None
+    given = {name: value for name, value in config.env_args.items() if name not in env_options}
+    config = config.model_copy(
+        update={"env": env, "env_args": {}, "scenario": None} if named_here else {"env_args": given}
+    )
+    path = policy_file.path_of(directory, which)
     if not path.exists():
         raise ValueError(f"{directory} has no {which} policy yet; it is written at the first evaluation")
+    identity = verify(directory, about)
+    arrays = policy_file.read(directory, which, about, identity)
+    refuse_foreign_code(config, f"{directory}/run.json", trust=trust or named_here)
     torch.set_num_threads(1)
     description = directory / "symmetry.yaml"
     group = symmetry.load(description) if description.exists() else None
-    env = build.evaluation_environment(config, group, **env_options)
-    policy = build.build_policy(config, env, group)
-    arrays = read_arrays(path)
+    made = build.evaluation_environment(config, group, **env_options)
+    policy = build.build_policy(config, made, group)
+    normalization = Normalization.taken_from(arrays)
+    policy_file.require_fitting(path, arrays, policy.state_dict())
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
-    env.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
-    if hasattr(env.unwrapped, "training_steps"):
-        env.unwrapped.training_steps = build.robot_age(config, record.read(directory)["steps"])
-    return StoredPolicy(config, policy, env)
+    made.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
+    if hasattr(made.unwrapped, "training_steps"):
+        made.unwrapped.training_steps = build.robot_age(config, about["steps"])
+    return StoredPolicy(config, policy, made, normalization)

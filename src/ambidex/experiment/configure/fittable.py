@@ -1,0 +1,30 @@
+"""Whether the actuators of a robot can be fitted, which its description decides."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ambidex.experiment.configure.fits import FITS
+
+
+@cache
+def obstacle(fit: str, source: str) -> str | None:
+    """Why this fit cannot stand behind a policy of the robot; None where it can.
+
+    A description that cannot be read is no reason: whoever trains with it is told so.
+
+    :param fit: the name of one of `FITS`
+    :param source: the file or catalog name of the robot's symmetries
+    """
+    from ambidex import symmetry
+    from ambidex.learn.update import actuators
+
+    try:
+        group = symmetry.load(source)
+    except (ValueError, OSError):
+        return None
+    try:
+        actuators.start(FITS.get(fit).make("mx", None), group)
+    except ValueError as error:
+        return str(error)
+    return None

@@ -1,0 +1,55 @@
+"""Several environments as one for training: stepped one after the other, or each in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
+
+from ambidex.common.files import Arrays
+
+Stepping = Literal["here", "processes", "vector"]
+
+
+class Kept(gym.Wrapper[Any, Any, Any, Any]):
+    """An environment in another process, whose state can be asked for and set from outside."""
+
+    def inexact(self) -> str | None:
+        from ambidex.experiment.one_run import environment_state
+
+        return environment_state.inexact(self.env)
+
+    def captured(self) -> Arrays:
+        from ambidex.experiment.one_run import environment_state
+
+        return environment_state.capture(self.env)
+
+    def bring_back(self, arrays: Arrays) -> None:
+        from ambidex.experiment.one_run import environment_state
+
+        environment_state.restore(self.env, arrays)
+
+
+class ApartVecEnv(SubprocVecEnv):
+    """Rewards are rounded as in one process, so that both give the same numbers."""
+
+    def step_wait(self) -> VecEnvStepReturn:
+        observations, rewards, dones, infos = super().step_wait()
+        return observations, rewards.astype(np.float32), dones, infos
+
+
+def step_together(make: Callable[[], gym.Env], count: int, stepping: Stepping) -> VecEnv:
+    """So many environments, one after the other in this process, or each in a process of its own.
+
+    Both give the same numbers. A process pays off where a step takes longer than some tenths of a
+    millisecond, and there are cores for them.
+
+    :param make: makes one of them
+    """
+    if stepping == "processes":
+        return ApartVecEnv([lambda: Kept(make())] * count)
+    return DummyVecEnv([make] * count)

@@ -1,0 +1,50 @@
+"""Whether a run has collapsed: it fails sooner than an untrained policy and no longer tries anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ambidex.experiment.one_run.metrics import read_columns
+
+ITERATIONS = 25
+"""So long it must have been so, without a break."""
+FIRST = 3
+"""What the run was at its start is the best of these iterations."""
+LARGEST_STD = 0.3
+"""Of the std at the start; a policy that walks keeps a third of it over two million steps."""
+LONGEST_EPISODE = 0.75
+"""Of the episodes at the start: robots whose episodes all have one length cannot collapse by this rule."""
+
+Row = tuple[float | None, float | None, float | None]
+"""Of an iteration: the mean return and length of the last episodes, and the policy's std."""
+
+
+def collapsed(rows: Sequence[Row]) -> str | None:
+    """Why a run with these iterations counts as collapsed; None where it does not.
+
+    For `ITERATIONS` in a row the return is no higher than at the start, the episodes are clearly shorter, and
+    the std has shrunk far below. A robot that stands still has long episodes; one that has just begun has its
+    noise; one that reaches its goal sooner has a higher return.
+    """
+    compared = [*rows[:FIRST], *rows[-ITERATIONS:]]
+    if len(rows) < FIRST + ITERATIONS or any(value is None for row in compared for value in row):
+        return None
+    start_return, start_length, start_std = np.array(rows[:FIRST], dtype=float).max(axis=0)
+    last = np.array(rows[-ITERATIONS:], dtype=float)
+    if (last > [start_return, LONGEST_EPISODE * start_length, LARGEST_STD * start_std]).any():
+        return None
+    now_return, now_length, now_std = last[-1]
+    return (
+        f"for {ITERATIONS} iterations its episodes ended after some {now_length:.0f} steps "
+        f"({start_length:.0f} at the start) with a return of {now_return:.4g} ({start_return:.4g}), and its "
+        f"std has shrunk to {now_std:.2g} ({start_std:.2g}), too little to find a way out"
+    )
+
+
+def read_rows(directory: Path) -> list[Row]:
+    """The iterations that a run directory has logged."""
+    found = read_columns(directory / "progress.csv", "episode_return", "episode_length", "std")
+    return [tuple(float(value) if value else None for value in row) for row in found]  # type: ignore[misc]

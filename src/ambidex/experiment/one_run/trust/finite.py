@@ -1,0 +1,72 @@
+"""Observations, actions and rewards that are no numbers, and where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+
+def require_finite_rollout(model: Any) -> None:
+    """Stop a run whose last roll-out holds a NaN or an infinity, before anything learns from it.
+
+    :param model: an on-policy algorithm of Stable-Baselines3
+    """
+    buffer = model.rollout_buffer
+    filled = buffer.buffer_size if buffer.full else buffer.pos
+    parts = [(what, values[:filled]) for what, values in _parts(buffer)]
+    _refuse_first(model, parts, lambda step: f"in step {step} of the roll-out")
+    last = [(what, np.asarray(values)[None]) for what, values in _named("observation", model._last_obs)]
+    _refuse_first(model, last, lambda step: f"after step {filled - 1} of the roll-out")
+
+
+def require_finite_replay(model: Any, count: int) -> None:
+    """The same of the steps that an off-policy algorithm has just stored.
+
+    :param count: of each environment
+    """
+    buffer = model.replay_buffer
+    places = np.arange(buffer.pos - count, buffer.pos) % buffer.buffer_size
+    parts = [(what, values[places]) for what, values in _parts(buffer)]
+    parts += [
+        (f"next {what}", values[places]) for what, values in _named("observation", buffer.next_observations)
+    ]
+    _refuse_first(model, parts, lambda step: f"{count - step} steps ago")
+
+
+def _parts(buffer: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """In the order in which they come about within a step."""
+    yield from _named("observation", buffer.observations)
+    yield "action", buffer.actions
+    yield "reward", buffer.rewards
+
+
+def _named(what: str, values: Any) -> list[tuple[str, Any]]:
+    if isinstance(values, Mapping):
+        return [(f"{what} {name!r}", part) for name, part in values.items()]
+    return [(what, values)]
+
+
+def _refuse_first(model: Any, parts: list[tuple[str, np.ndarray]], when: Any) -> None:
+    """Name the first value that is none, by its step, then by its place in a step."""
+    found: list[tuple[int, int, str]] = []
+    for order, (what, values) in enumerate(parts):
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            step, environment, *element = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+            place = f", element {', '.join(map(str, element))}," if element else ""
+            value = values[(step, environment, *element)]
+            found.append((step, order, f"environment {environment}: the {what}{place} is {value}"))
+    if found:
+        step, _, words = min(found)
+        raise FloatingPointError(
+            f"{_robot(model.env)}, {words} {when(step)}, with {model.num_timesteps:,} training steps made"
+        )
+
+
+def _robot(env: Any) -> str:
+    """The Gymnasium id of the environments, or what they are called in Python."""
+    try:
+        return str(env.get_attr("spec")[0].id)
+    except (AttributeError, IndexError):
+        return type(getattr(env, "unwrapped", env)).__name__

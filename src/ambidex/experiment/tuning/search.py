@@ -1,0 +1,275 @@
+"""The search: trials are proposed by Optuna, run by the sweep engine, and halved on their evaluations.
+
+A directory holds all of it: `tune.json` says what is searched for, `study.db` (SQLite) what was tried,
+``trial-0000/`` the runs, `best.yaml` the best so far. The same command goes on wherever the last one ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from ambidex.common.files import write_bytes, write_json
+from ambidex.common.json import read_json
+from ambidex.common.words import listed
+from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep
+from ambidex.experiment.one_run import record
+from ambidex.experiment.one_run.run import RunFailed
+from ambidex.experiment.tuning.space import Space, as_data, parse_space, stored_of, suggest, values_of
+from ambidex.experiment.tuning.task import Task
+
+if TYPE_CHECKING:
+    import optuna
+
+FORMAT = 1
+REDUCTION = 3
+RUNGS = (1, REDUCTION, REDUCTION**2)
+"""A trial is compared at a ninth and at a third of the budget; the better third goes on."""
+_STUDY = "ambidex"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a trial stands: after ``steps``, ``score`` (None: it failed), and how it goes on."""
+
+    trial: int
+    steps: int
+    score: float | None
+    state: str
+
+
+def search(
+    task: Task,
+    space: Space,
+    out: Path,
+    *,
+    trials: int,
+    seed: int = 0,
+    engine: Engine = "local",
+    jobs: int | None = None,
+    listener: Callable[[Progress], None] = lambda progress: None,
+    after_batch: Callable[[], object] = lambda: None,
+) -> optuna.Study:
+    """Try ``trials`` settings in all, those of earlier calls in the same directory included.
+
+    The first is the preset itself, if the space holds it. What is proposed depends on ``seed`` and on the
+    results before it, not on how often the search was interrupted.
+
+    :param out: the directory of the search; one that holds another search is refused
+    :param jobs: runs at once, one per core by default; as many trials are proposed together as fill them
+    :param listener: told of each trial at each rung
+    :param after_batch: called when trials have ended and `best.yaml` is written
+    """
+    task.check(space)
+    out.mkdir(parents=True, exist_ok=True)
+    with record.lock(out):
+        _require_same_search(out, task, space)
+        searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
+        searching.enqueue_preset()
+        at_once = max(1, (jobs or len(os.sched_getaffinity(0))) // len(task.configs({}, task.budget)))
+        while batch := searching.next_batch(trials, at_once, seed):
+            searching.halve(batch)
+            write_best(searching.study, task, space, out)
+            after_batch()
+    return searching.study
+
+
+def open_study(out: Path, *, create: bool = False) -> optuna.Study:
+    """The study of a search directory."""
+    library = _optuna()
+    path = out / "study.db"
+    if not create and not path.exists():
+        raise ValueError(f"{out} holds no search; `ambidex tune` writes one")
+    pruner = library.pruners.SuccessiveHalvingPruner(min_resource=RUNGS[0], reduction_factor=REDUCTION)
+    study: optuna.Study = library.create_study(
+        storage=f"sqlite:///{path}",
+        study_name=_STUDY,
+        pruner=pruner,
+        direction="maximize",
+        load_if_exists=True,
+    )
+    return study
+
+
+def read_search(out: Path) -> tuple[Task, Space]:
+    """What is searched for in a directory."""
+    about = _read(out)
+    if about is None:
+        raise ValueError(f"{out} holds no search; `ambidex tune` writes one")
+    fields = about["task"] | {"scenarios": tuple(about["task"]["scenarios"])}
+    return Task(**fields), parse_space(about["space"], str(out / "tune.json"))
+
+
+def steps_of(rung: int, budget: int) -> int:
+    """The training steps of a rung."""
+    return max(1, budget * RUNGS[rung] // RUNGS[-1])
+
+
+def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None:
+    """`best.yaml`, for ``--config``; nothing as long as no trial has had the whole budget."""
+    whole = study.get_trials(deepcopy=False, states=[_optuna().trial.TrialState.COMPLETE])
+    if not whole:
+        return
+    best = study.best_trial
+    values = {key: value for key, value in task.overrides.items() if key != "seed"}
+    values |= {"method": task.method, "hyperparameters": values_of(best.params, space)}
+    said = (
+        f"# Trial {best.number} of {len(study.trials)} of `ambidex tune` on {listed(task.robots)}: "
+        f"{best.value:.4g} after {task.budget:,} steps.\n"
+    )
+    text = said + yaml.safe_dump(values, sort_keys=False, default_flow_style=None)
+    write_bytes(out / "best.yaml", text.encode())
+
+
+class _Search:
+    """A search that is under way."""
+
+    def __init__(
+        self,
+        task: Task,
+        space: Space,
+        out: Path,
+        study: optuna.Study,
+        engine: Engine,
+        jobs: int | None,
+        listener: Callable[[Progress], None],
+    ) -> None:
+        self.task = task
+        self.space = space
+        self.out = out
+        self.study = study
+        self.engine = engine
+        self.jobs = jobs
+        self.listener = listener
+        self.states = _optuna().trial.TrialState
+
+    def enqueue_preset(self) -> None:
+        """Let the first trial be what would be trained without a search."""
+        if self.study.trials:
+            return
+        stored = [
+            stored_of(one.hyperparameters, self.space) for one in self.task.configs({}, self.task.budget)
+        ]
+        if stored[0] is not None and all(one == stored[0] for one in stored):
+            self.study.enqueue_trial(stored[0])
+
+    def next_batch(self, trials: int, at_once: int, seed: int) -> list[optuna.Trial]:
+        """Trials that an earlier call left unfinished, and new ones; all of them have their values."""
+        library = _optuna()
+        unfinished = self.study.get_trials(deepcopy=False, states=[self.states.RUNNING])
+        waiting = self.study.get_trials(deepcopy=False, states=[self.states.WAITING])
+        proposed = len(self.study.get_trials(deepcopy=False)) - len(waiting)
+        batch = []
+        for frozen in unfinished:
+            self.study.sampler = library.samplers.TPESampler(seed=seed + frozen.number)
+            batch.append(library.trial.Trial(self.study, frozen._trial_id))
+            suggest(batch[-1], self.space)
+        while len(batch) < at_once and proposed < trials:
+            self.study.sampler = library.samplers.TPESampler(seed=seed + proposed)
+            batch.append(self.study.ask())
+            suggest(batch[-1], self.space)
+            proposed += 1
+        return batch
+
+    def halve(self, batch: Sequence[optuna.Trial]) -> None:
+        """Bring every trial to its end, rung by rung; the runs of those that go on are extended."""
+        for rung in range(len(RUNGS)):
+            here = [trial for trial in batch if self._rung(trial) == rung]
+            if not here:
+                continue
+            runs = {trial.number: self._runs(trial, rung) for trial in here}
+            outcomes = sweep(
+                [run for own in runs.values() for run in own], self.out, engine=self.engine, jobs=self.jobs
+            )
+            failed = _failures(outcomes)
+            for trial in here:
+                reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
+                if reasons:
+                    trial.set_user_attr("reason", reasons[0])
+                    self._end(trial, rung, None, "failed")
+                else:
+                    self._judge(trial, rung, runs[trial.number])
+
+    def _judge(self, trial: optuna.Trial, rung: int, runs: Sequence[PlannedRun]) -> None:
+        returns = self.task.returns(runs)
+        score = self.task.score(returns)
+        trial.set_user_attr("returns", returns)
+        trial.report(score, step=RUNGS[rung])
+        if rung + 1 == len(RUNGS):
+            self.study.tell(trial, score)
+            self._say(trial, rung, score, "done")
+        elif trial.should_prune():
+            self._end(trial, rung, score, "stopped")
+        else:
+            self._say(trial, rung, score, "goes on")
+
+    def _end(self, trial: optuna.Trial, rung: int, score: float | None, state: str) -> None:
+        self.study.tell(trial, state=self.states.PRUNED)
+        self._say(trial, rung, score, state)
+
+    def _say(self, trial: optuna.Trial, rung: int, score: float | None, state: str) -> None:
+        self.listener(Progress(trial.number, steps_of(rung, self.task.budget), score, state))
+
+    def _runs(self, trial: optuna.Trial, rung: int) -> list[PlannedRun]:
+        values = values_of(trial.params, self.space)
+        directory = self.out / f"trial-{trial.number:04d}"
+        return self.task.runs(values, steps_of(rung, self.task.budget), directory)
+
+    def _rung(self, trial: optuna.Trial) -> int | None:
+        """The rung that a trial is on its way to; None where it has ended."""
+        frozen = self.study.get_trials(deepcopy=False)[trial.number]
+        return None if frozen.state.is_finished() else len(frozen.intermediate_values)
+
+
+def _failures(outcomes: Sequence[Outcome]) -> dict[Path, str]:
+    """Why runs failed by their own settings, by directory; what came from outside ends the search."""
+    failed = {}
+    for outcome in outcomes:
+        if outcome.state != "failed":
+            continue
+        directory, message = outcome.run.directory, outcome.message or ""
+        began = (directory / "run.json").exists()
+        if began and record.read(directory)["status"] != "failed":
+            raise RunFailed(f"{directory}: {message}; mend the cause and give the same command again")
+        failed[directory] = message
+    return failed
+
+
+def _require_same_search(out: Path, task: Task, space: Space) -> None:
+    ours = {"format": FORMAT, "task": task.as_data(), "space": as_data(space)}
+    ours = json.loads(json.dumps(ours))
+    theirs = _read(out)
+    if theirs is None:
+        write_json(out / "tune.json", ours)
+        return
+    changed = [name for name in ours["task"] if ours["task"][name] != theirs["task"].get(name)]
+    changed += ["space"] if ours["space"] != theirs["space"] else []
+    if changed:
+        raise ValueError(f"{out} holds a search with another {', '.join(changed)}; choose another directory")
+
+
+def _read(out: Path) -> Mapping[str, Any] | None:
+    path = out / "tune.json"
+    if not path.exists():
+        return None
+    about = read_json(path)
+    if not isinstance(about, dict) or not all(isinstance(about.get(key), dict) for key in ("task", "space")):
+        raise ValueError(f"{path} is not the record of a search")
+    if about.get("format") != FORMAT:
+        raise ValueError(f"{path} is of format {about.get('format')!r}, this version reads format {FORMAT}")
+    return about
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise ValueError("tune needs Optuna: pip install 'ambidex[tune]'") from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna

@@ -1,0 +1,125 @@
+"""What is no number ends a run as failed, with where it came from; the last checkpoint stays."""
+
+import re
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from ambidex import symmetry
+from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.one_run import checkpoint, record, run
+from ambidex.experiment.one_run.loops import OnPolicyLoop
+from ambidex.experiment.one_run.run import RunFailed
+
+BREAKING = {"what": "", "step": 0, "value": np.nan}
+
+
+class Breaking(gym.Wrapper):
+    """A pendulum whose sensor or reward breaks in its nth step."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.steps = 0
+
+    def step(self, action):
+        observation, reward, *rest = self.env.step(action)
+        self.steps += 1
+        if self.steps == BREAKING["step"]:
+            if BREAKING["what"] == "observation":
+                observation = observation.copy()
+                observation[2] = BREAKING["value"]
+            elif BREAKING["what"] == "reward":
+                reward = BREAKING["value"]
+        return observation, reward, *rest
+
+
+gym.register("Breaking-v0", lambda: Breaking(gym.make("Pendulum-v1", disable_env_checker=True)))
+
+
+@pytest.fixture
+def config(tmp_path, tiny):
+    mirror = symmetry.Symmetry(
+        "mirror",
+        obs_indices=[0, 1, 2],
+        obs_multipliers=[1, -1, -1],
+        act_indices=[0],
+        act_multipliers=[-1],
+        kind="reflection",
+    )
+    symmetry.save(symmetry.SymmetryGroup([mirror]), tmp_path / "pendulum.yaml")
+    settings = {
+        "env": "Breaking-v0",
+        "symmetry": str(tmp_path / "pendulum.yaml"),
+        "num_envs": 2,
+        "n_steps": 32,
+    }
+    return lambda **more: resolve(None, "asl", tiny | settings | {"evaluation_every": 100} | more)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    ("what", "value", "step", "words"),
+    [
+        (
+            "observation",
+            np.nan,
+            70,
+            r"environment 0: the observation, element 2, is nan (in step 6|after step 5) of",
+        ),
+        ("observation", np.inf, 96, r"environment 0: the observation, element 2, is inf after step 31 of"),
+        (
+            "reward",
+            -np.inf,
+            70,
+            r"environment 0: the reward is -inf in step 5 of the roll-out, with 192 training steps made",
+        ),
+        ("reward", np.nan, 70, r"environment 0: the reward is nan in step 5 of"),
+    ],
+)
+def test_a_broken_sensor_or_reward_ends_the_run(
+    tmp_path, config, monkeypatch, fast, what, value, step, words
+):
+    monkeypatch.setitem(BREAKING, "what", what)
+    monkeypatch.setitem(BREAKING, "step", step)
+    monkeypatch.setitem(BREAKING, "value", value)
+    directory = tmp_path / "run"
+    with pytest.raises(RunFailed, match=f"Breaking-v0, {words}") as failed:
+        run.train(config(fast=fast), directory)
+    assert "the last checkpoint is from before it" in str(failed.value)
+    assert record.read(directory)["status"] == "failed"
+    assert re.search(words, record.read(directory)["message"])
+    kept = checkpoint.newest(directory / "checkpoints", pytest.fail)
+    assert kept.iteration == 2
+    assert all(np.isfinite(array).all() for array in kept.arrays["policy"].values())
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_broken_action_ends_the_run(tmp_path, config, monkeypatch, fast):
+    real = OnPolicyLoop._roll_out
+
+    def break_third(self):
+        if self._model.num_timesteps == 128:
+            self._model.policy.log_std.data[0] = np.nan
+        real(self)
+
+    monkeypatch.setattr(OnPolicyLoop, "_roll_out", break_third)
+    with pytest.raises(RunFailed, match=r"the action, element 0, is nan in step 0 of|nan or infinity"):
+        run.train(config(fast=fast), tmp_path / "run")
+    assert checkpoint.newest(tmp_path / "run" / "checkpoints", pytest.fail).iteration == 2
+    monkeypatch.undo()
+    run.resume(tmp_path / "run")
+    assert record.read(tmp_path / "run")["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("what", "words"), [("observation", "observation, element 2, is nan"), ("reward", "reward is nan")]
+)
+def test_a_broken_evaluation_ends_the_run(tmp_path, config, monkeypatch, what, words):
+    monkeypatch.setitem(BREAKING, "what", what)
+    monkeypatch.setitem(BREAKING, "step", 150)  # each training environment makes 128 steps
+    monkeypatch.setitem(BREAKING, "value", np.nan)
+    with pytest.raises(RunFailed, match=f"evaluation environment's {words} after step 150 of an episode"):
+        run.train(config(evaluation_every=2), tmp_path / "run")
+    assert checkpoint.newest(tmp_path / "run" / "checkpoints", pytest.fail).iteration == 1

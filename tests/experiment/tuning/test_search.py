@@ -1,0 +1,108 @@
+"""A search on the triangle: it finds the better of two settings, and a SIGKILL costs nothing."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ambidex.experiment.configure.presets import configure
+from ambidex.experiment.many_runs.status import status
+from ambidex.experiment.tuning.search import open_study, read_search, search
+from ambidex.experiment.tuning.space import parse_space
+from ambidex.experiment.tuning.task import Task
+from ambidex.report.publish.tuning_page import write_tuning_page
+
+pytest.importorskip("optuna")
+
+SETTINGS = {"n_steps": 16, "num_envs": 8, "n_epochs": 4, "evaluation_every": 4, "evaluation_episodes": 4}
+SPACE = {"learning_rate": [1.0e-9, 3.0e-3]}
+BUDGET = 128 * 36
+SEED = 3  # proposes one of each
+
+
+def task() -> Task:
+    return Task(("triangle",), "equivariant", BUDGET, references={"triangle": 49.5}, overrides=SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A search of two trials that nobody disturbed."""
+    out = tmp_path_factory.mktemp("search")
+    search(task(), parse_space(SPACE, "test"), out, trials=2, seed=SEED, jobs=2)
+    return out
+
+
+def scores(out: Path) -> list[tuple[dict, dict, str]]:
+    trials = open_study(out).get_trials()
+    return [(trial.params, trial.intermediate_values, trial.state.name) for trial in trials]
+
+
+def test_it_finds_the_better_of_two_settings(finished: Path) -> None:
+    study = open_study(finished)
+    assert {trial.params["learning_rate"] for trial in study.trials} == {"1e-09", "0.003"}
+    assert study.best_params == {"learning_rate": "0.003"}
+    assert study.best_value > 0.85
+    config = configure(finished / "best.yaml", [], scenario="triangle-rust", seed=4)
+    h = config.hyperparameters
+    assert (config.method, config.seed, h.learning_rate, h.n_steps) == ("equivariant", 4, 3e-3, 16)
+    assert len(status(finished)) == 2
+
+
+def test_the_worse_one_is_stopped_early(finished: Path) -> None:
+    worse = next(trial for trial in open_study(finished).trials if trial.params["learning_rate"] == "1e-09")
+    assert worse.state.name == "PRUNED"
+    assert 9 not in worse.intermediate_values
+    steps = {row.directory.parts[-4]: row.steps for row in status(finished)}
+    assert steps[f"trial-{worse.number:04d}"] < BUDGET == max(steps.values())
+
+
+def test_more_trials_go_on_and_another_search_in_its_place_is_refused(finished: Path, tmp_path: Path) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    space = parse_space(SPACE, "test")
+    search(task(), space, out, trials=2, seed=SEED)
+    assert scores(out) == scores(finished)
+    other = Task(("triangle",), "ppo", BUDGET, references={"triangle": 49.5}, overrides=SETTINGS)
+    with pytest.raises(ValueError, match="a search with another method;"):
+        search(other, space, out, trials=2)
+    with pytest.raises(ValueError, match="a search with another space;"):
+        search(task(), parse_space({"gamma": [0.9, 0.99]}, "test"), out, trials=2)
+    assert read_search(out) == (task(), space)
+
+
+def test_a_search_that_is_killed_goes_on_where_it_was(finished: Path, tmp_path: Path) -> None:
+    space = tmp_path / "space.yaml"
+    space.write_text("learning_rate: [1.0e-9, 3.0e-3]\n")
+    out = tmp_path / "search"
+    command = [sys.executable, "-m", "ambidex.cli", "tune", "--scenarios", "triangle", "--out", str(out)]
+    command += ["--space", str(space), "--budget", str(BUDGET), "--trials", "2", "--seed", str(SEED)]
+    command += ["--reference", "triangle=49.5", "--jobs", "2"]
+    command += [part for name, value in SETTINGS.items() for part in ("--set", f"{name}={value}")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        for line in killed.stdout:
+            if "goes on" in line:  # it stands between two rungs, its runs about to be extended
+                break
+        killed.send_signal(signal.SIGKILL)
+    assert "RUNNING" in [state for _, _, state in scores(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert scores(out) == scores(finished)
+    assert f"{out}/best.yaml" in done.stdout
+    assert (out / "best.yaml").read_text() == (finished / "best.yaml").read_text()
+
+
+def test_a_setting_that_breaks_the_run_is_a_bad_trial(tmp_path: Path) -> None:
+    space = parse_space({"learning_rate": [1.0e30]}, "test")
+    small = Task(("triangle",), "ppo", 128, overrides=SETTINGS)
+    study = search(small, space, tmp_path, trials=1, jobs=1)
+    (trial,) = study.trials
+    assert trial.state.name == "PRUNED"
+    assert "nan or infinity" in trial.user_attrs["reason"]
+    assert not (tmp_path / "best.yaml").exists()
+    assert "nan or infinity" in write_tuning_page(tmp_path).read_text()

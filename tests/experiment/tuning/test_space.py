@@ -1,0 +1,77 @@
+"""Search spaces as data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.tuning.space import (
+    Choice,
+    Range,
+    as_data,
+    default_space,
+    parse_space,
+    read_space,
+    stored_of,
+    values_of,
+)
+from ambidex.experiment.tuning.task import Task
+
+
+def test_a_space_is_ranges_and_choices(tmp_path: Path) -> None:
+    file = tmp_path / "space.yaml"
+    file.write_text(
+        "learning_rate: {low: 1.0e-4, high: 1.0e-3, log: true}\nn_epochs: {low: 5, high: 20}\n"
+        "net_arch: [[64, 64], [128]]\nvalue_gate: [null, 1.5]\n"
+    )
+    space = read_space(file)
+    assert space == {
+        "learning_rate": Range(1e-4, 1e-3, log=True),
+        "n_epochs": Range(5, 20),
+        "net_arch": Choice(([64, 64], [128])),
+        "value_gate": Choice((None, 1.5)),
+    }
+    assert parse_space(as_data(space), "again") == space
+    stored = {"learning_rate": 2e-4, "net_arch": "[64, 64]", "value_gate": "null"}
+    assert values_of(stored, space) == {"learning_rate": 2e-4, "net_arch": [64, 64], "value_gate": None}
+
+
+def test_the_package_s_space_holds_the_preset_and_only_values_that_runs_take() -> None:
+    space = default_space()
+    preset = resolve("A1.1", "equivariant", {}).hyperparameters
+    assert stored_of(preset, space) is not None
+    Task(("A1.1",), "equivariant", 400_000).check(space)
+
+
+def test_a_configuration_outside_of_the_space_is_not_held() -> None:
+    preset = resolve("A1.1", "equivariant", {}).hyperparameters
+    held = {"n_epochs": Range(5, 20), "net_arch": Choice(([256, 256],))}
+    assert stored_of(preset, held) == {"n_epochs": 10, "net_arch": "[256, 256]"}
+    assert stored_of(preset, held | {"learning_rate": Range(1e-5, 1e-4)}) is None
+    assert stored_of(preset, held | {"desired_kl": Choice((None,))}) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "expected names"),
+        ({"learning_rat": [1]}, "'learning_rate'"),
+        ({"gamma": 0.9}, "'gamma' is a list of choices"),
+        ({"gamma": {"low": 0.9}}, "'gamma' is a list of choices"),
+        ({"gamma": {"low": 0.9, "high": 0.5}}, "from a lower to a higher"),
+        ({"gamma": {"low": 0, "high": 0.5, "log": True}}, "with log above 0"),
+        ({"gamma": {"low": "a", "high": "b"}}, "are numbers"),
+        ({"gamma": []}, "are none"),
+        ({"gamma": [0.9, 0.9]}, "given twice"),
+    ],
+)
+def test_a_space_that_cannot_be_meant_is_refused(values: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_space(values, "space.yaml")
+
+
+def test_values_that_no_run_takes_are_refused_before_anything_is_trained() -> None:
+    with pytest.raises(ValueError, match=r"gamma = 1\.5: .*gamma"):
+        Task(("triangle",), "ppo", 100).check({"gamma": Range(0.9, 1.5)})

@@ -1,0 +1,57 @@
+"""What a trial is worth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ambidex.experiment.tuning.task import Task
+
+
+def write_evaluations(directory: Path, means: list[float]) -> None:
+    directory.mkdir(parents=True)
+    lines = ["iteration,steps,episode,goal,return,length"]
+    for number, mean in enumerate(means, start=1):
+        lines += [f"{number},{100 * number},{e},,{mean + d},10" for e, d in enumerate((-5.0, 5.0))]
+    (directory / "evaluations.csv").write_text("\n".join(lines) + "\n")
+
+
+def test_the_score_is_the_mean_over_robots_and_seeds_of_return_over_reference(tmp_path: Path) -> None:
+    task = Task(("triangle", "A1.1"), "ppo", 900, seeds=2, references={"triangle": 50.0, "A1.1": 2000.0})
+    runs = task.runs({"gamma": 0.9}, 300, tmp_path)
+    assert [run.config.hyperparameters.gamma for run in runs] == [0.9] * 4
+    assert {run.config.steps for run in runs} == {300}
+    means = {
+        ("triangle", 0): [0, 10, 20, 30],  # the last three: 20
+        ("A1.1", 0): [500],
+        ("triangle", 1): [40, 40],
+        ("A1.1", 1): [900, 1000, 2000, 900],  # 1300
+    }
+    for run in runs:
+        write_evaluations(run.directory, means[str(run.config.scenario), run.config.seed])
+    returns = task.returns(runs)
+    assert returns == {"triangle": 30.0, "A1.1": 900.0}
+    assert task.score(returns) == pytest.approx((30 / 50 + 900 / 2000) / 2)
+
+
+def test_a_single_robot_of_ones_own_is_scored_by_its_return() -> None:
+    task = Task((), "equivariant", 900, overrides={"env": "Pendulum-v1", "symmetry": "pendulum-v1"})
+    (config,) = task.configs({}, 900)
+    assert (config.env, config.method, config.preset) == ("Pendulum-v1", "equivariant", "ambidex")
+    assert task.score({"Pendulum-v1": -150.0}) == -150.0
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "references", "message"),
+    [
+        (("triangle", "A1.1"), {"A1.1": 2183.0}, "--reference triangle=NUMBER"),
+        (("triangle",), {"triangle": -1.0}, "reference of triangle is -1.0"),
+        (("triangle", "triangle"), {"triangle": 1.0}, "given twice"),
+    ],
+)
+def test_robots_that_cannot_be_compared_are_refused(
+    scenarios: tuple[str, ...], references: dict, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Task(scenarios, "ppo", 100, references=references)
