@@ -56,7 +56,7 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(bytes(content))
-    with pytest.raises(ValueError, match="'observations' is damaged"):
+    with pytest.raises(ValueError, match=r"is damaged.*'observations"):
         read_observations(path)
 
 
@@ -70,7 +70,7 @@ def test_no_pickle_and_no_other_file_is_read(tmp_path: Path, read: Callable[[Pat
     with pytest.raises(ValueError, match=r"pickle.npz is not an \.npz archive"):
         read(tmp_path / "pickle.npz")
     (tmp_path / "other.safetensors").write_bytes(b"other")
-    with pytest.raises(ValueError, match=r"other.safetensors is not a safetensors file"):
+    with pytest.raises(ValueError, match=r"other.safetensors is damaged"):
         read(tmp_path / "other.safetensors")
     words = dict.fromkeys(("observations", "actions", "next_observations"), np.array(["a"]))
     np.savez(tmp_path / "words.npz", **words)

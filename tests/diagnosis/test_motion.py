@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 from ambidex import SymmetryGroup, load, save
 from ambidex.diagnosis.motion import can_tell, diagnose_motion, diagnose_transitions
 from ambidex.diagnosis.words import in_words
+from tests.actuators.two_legs import moved, two_legs
 from tests.diagnosis.known_robots import RELATIVE_SCALE, TRIANGLE, logged
 from tests.report.conftest import Ambidex
 
@@ -130,7 +131,8 @@ def test_the_verb(rusty_log: Path, tmp_path: Path, ambidex: Ambidex) -> None:
     assert found["transitions"] == 2000
     assert found["offsets"]
     assert [one["is_off"] for one in found["actuators"]] == [True, True, True]
-    assert [one["scale"] for one in found["actuators"]] == [one.scale for one in expected.actuators]
+    scales = [one.scale for one in expected.actuators]
+    assert [one["scale"] for one in found["actuators"]] == pytest.approx(scales, rel=1e-6)
     assert all(
         low < one["scale"] < high for one in found["actuators"] for low, high in [one["scale_interval"]]
     )
@@ -157,3 +159,23 @@ def test_wrong_usage(rusty_log: Path, ambidex: Ambidex) -> None:
         assert complaint in said
         assert said.count("\n") == 1
         assert not printed
+
+
+def test_a_robot_that_is_driven_by_position_targets(tmp_path: Path, ambidex: Ambidex) -> None:
+    """One knee has half its strength; the hip above it, which it pulls at, is sound."""
+    arrays = moved((1.0, 0.5, 1.0, 1.0))
+    description, log = tmp_path / "legs.yaml", tmp_path / "log.npz"
+    save(two_legs(), description)
+    np.savez(log, **{name: array for name, array in arrays.items() if name != "means"})
+    found = diagnose_transitions(log, symmetry=str(description))
+    assert [one.is_off for one in found.actuators] == [False, True, False, True]
+    assert found.actuators[1].scale / found.actuators[3].scale == pytest.approx(2, rel=0.06)
+    text = in_words(found)
+    assert "inverse of the strength of a motor" in text
+    assert "Offsets" not in text
+    given = ("diagnose", "--transitions", str(log), "--symmetry", str(description))
+    status, _, complaint = ambidex(*given, "--offsets")
+    assert status == 2
+    assert "reads the same encoder" in complaint
+    assert can_tell(two_legs())
+    assert not can_tell(two_legs({"action": "position", "step": 0.02}))

@@ -6,9 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from matplotlib.image import imread
+
 from ambidex import load
 from ambidex.diagnosis import picture as diagnose_figure
-from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis
+from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis, _limb_position
 from ambidex.diagnosis.motion import diagnose_motion
 from tests.diagnosis.known_robots import known_diagnosis, logged
 
@@ -56,3 +59,26 @@ def test_no_panel_of_offsets_where_none_are_known(tmp_path: Path) -> None:
     drawing = drawn(found, tmp_path)
     assert "<!-- offset -->" in drawing
     assert "<!-- triangle, 500 transitions -->" in drawing
+
+
+def test_29_joints_stand_apart(tmp_path: Path) -> None:
+    """The waist of this robot is in its middle, its arms and legs lie in the same direction."""
+    group = load("g1")
+    assert group.layout is not None
+    one = known_diagnosis().actuators[0]
+    found = replace(
+        known_diagnosis(),
+        actuators=tuple(
+            replace(one, index=index, name=name, at=_limb_position(group, name))
+            for index, name in enumerate(group.layout.action_names)
+        ),
+    )
+    places = np.array(list(diagnose_figure._places(found).values()))
+    assert len(places) == 29
+    apart = np.linalg.norm(places[:, None] - places, axis=2) + 10 * np.eye(29)
+    assert apart.min() > 0.65
+    left = [place for place, other in zip(places, found.actuators, strict=True) if "left" in other.name]
+    assert all(x < 0 for x, _ in left)
+    diagnose_figure.save_figure(found, tmp_path / "robot.png")
+    pixels = imread(tmp_path / "robot.png")[..., :3]
+    assert all(edge.min() == 1.0 for edge in (pixels[:3], pixels[-3:], pixels[:, :3], pixels[:, -3:]))

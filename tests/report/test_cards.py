@@ -47,6 +47,25 @@ def test_a_comparison_of_different_settings_is_a_warning(tmp_path: Path, write_r
     assert best.sentence.endswith("10.00 times PPO's 256. But the methods were run with different steps.")
 
 
+def test_another_algorithm_is_compared_with_itself(tmp_path: Path, write_run: WriteRun) -> None:
+    """A2C with a symmetry against A2C without, not against PPO, which is there too."""
+    for way, method, algorithm, value in (
+        ("ppo", "ppo", "ppo", 99.0),
+        ("a2c", "ppo", "a2c", 10.0),
+        ("a2c-asl", "asl", "a2c", 100.0),
+    ):
+        for seed in range(2):
+            place = tmp_path / way / str(seed)
+            config = {"algorithm": algorithm}
+            write_run(place, method=method, seed=seed, returns={100: [value + seed]}, config=config)
+    cards = cards_of(tmp_path)
+    assert "By A2C ASL" in cards["Highest return on triangle-rust"].sentence
+    assert "times A2C's 10.5" in cards["Highest return on triangle-rust"].sentence
+    assert cards["How sure"].sentence.startswith(
+        "Each of the 2 seeds of A2C ASL ended higher than all 2 of A2C."
+    )
+
+
 def test_negative_returns_are_not_called_times(duel: Duel) -> None:
     best = duel([-20.0], [-10.0])["Highest return on triangle-rust"]
     assert best.figure == "−10.0"

@@ -79,8 +79,9 @@ class ActuatorDiagnosis:
     def place(self) -> str:
         """Where it sits, such as "front left", or an empty text."""
         x, y = self.at or (0.0, 0.0)
-        along = ["front" if x > 0 else "back"] * (abs(x) > 0.1)
-        return " ".join(along + ["left" if y > 0 else "right"] * (abs(y) > 0.1))
+        least = 0.15 * float(np.hypot(x, y))  # legs of a long robot are hardly beside its middle line
+        along = ["front" if x > 0 else "back"] * (abs(x) > least)
+        return " ".join(along + ["left" if y > 0 else "right"] * (abs(y) > least))
 
     @property
     def is_off(self) -> bool:

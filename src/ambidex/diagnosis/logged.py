@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ambidex.common import files
 from ambidex.common.arrays import FloatArray
+from ambidex.common.reading import LARGEST_ARRAYS, read_npz, read_text
 
 Observations = npt.NDArray[np.floating[Any]] | dict[str, npt.NDArray[np.floating[Any]]]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -42,7 +42,11 @@ def read_observations(path: Path) -> Observations:
     """
     if path.suffix == ".csv":
         return _read_csv(path).astype(np.float32)
-    arrays = _read_arrays(path)
+    return observations_in(path, read_arrays(path))
+
+
+def observations_in(path: Path, arrays: Arrays) -> Observations:
+    """The one array of a file, or the one for each key of a Dict observation."""
     if not arrays:
         raise ValueError(f"{path} holds no array")
     floats = {name: _numbers(path, name, array).astype(np.float32) for name, array in arrays.items()}
@@ -52,6 +56,17 @@ def read_observations(path: Path) -> Observations:
     if len({len(array) for array in floats.values()}) > 1:
         raise ValueError(f"{path}: its arrays have different numbers of states")
     return next(iter(floats.values())) if len(floats) == 1 else dict(floats)
+
+
+def check_finite(path: Path, observations: Observations) -> None:
+    """Refuse what a policy cannot answer."""
+    parts = observations if isinstance(observations, dict) else {"": observations}
+    for name, part in parts.items():
+        wrong = np.argwhere(~np.isfinite(part))
+        if len(wrong):
+            row, element = wrong[0]
+            where = f"{name!r} row" if name else "row"
+            raise ValueError(f"{path}: {where} {row}, element {element} is {part[row, element]}")
 
 
 def read_transitions(path: Path, *, observation_size: int, action_size: int) -> Log:
@@ -67,7 +82,7 @@ def read_transitions(path: Path, *, observation_size: int, action_size: int) -> 
     if path.suffix == ".csv":
         arrays = _columns(path, observation_size, action_size)
     else:
-        arrays = _followed(path, _read_arrays(path))
+        arrays = _followed(path, read_arrays(path))
     sizes = {
         "observations": observation_size,
         "actions": action_size,
@@ -149,39 +164,17 @@ def _numbers(path: Path, name: str, array: npt.NDArray[Any]) -> FloatArray:
     return array.astype(np.float64)
 
 
-def _read_arrays(path: Path) -> Arrays:
+def read_arrays(path: Path) -> Arrays:
+    """Every array of an ``.npz`` or ``.safetensors`` file."""
     if path.suffix == ".npz":
-        return _read_npz(path)
+        return read_npz(path)
     if path.suffix == ".safetensors":
-        from safetensors import SafetensorError
-        from safetensors.numpy import load
-
-        try:
-            return load(path.read_bytes())
-        except SafetensorError as error:
-            raise ValueError(f"{path} is not a safetensors file: {error}") from None
+        return files.read_arrays(path)
     raise ValueError(f"{path}: logs are read from .csv, .npz or .safetensors")
 
 
-def _read_npz(path: Path) -> Arrays:
-    with path.open("rb") as file:
-        if not zipfile.is_zipfile(file):
-            raise ValueError(f"{path} is not an .npz archive, as numpy.savez writes it")
-        file.seek(0)
-        arrays = {}
-        with np.load(file, allow_pickle=False) as stored:
-            for name in stored.files:
-                try:
-                    arrays[name] = stored[name]
-                except ValueError as error:
-                    raise ValueError(f"{path}: {name!r} is not an array of numbers: {error}") from None
-                except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-                    raise ValueError(f"{path}: {name!r} is damaged: {error}") from None
-    return arrays
-
-
 def _read_csv(path: Path) -> FloatArray:
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [line for line in read_text(path, LARGEST_ARRAYS).splitlines() if line.strip()]
     if lines and not _is_numeric(lines[0]):
         lines = lines[1:]
     if not lines:

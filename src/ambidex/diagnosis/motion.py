@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ambidex.actuators.identification import identify
+from ambidex.actuators.identification import identify, is_driven
+from ambidex.actuators.limbs import limb_views
 from ambidex.actuators.transitions import orbit_views
 from ambidex.common.arrays import FloatArray
 from ambidex.diagnosis.diagnosis import Diagnosis, actuators_of, shared_offsets_of
@@ -17,10 +18,12 @@ from ambidex.symmetry import SymmetryGroup, load
 class MotionDiagnosis(Diagnosis):
     """:param transitions: how many it rests on
     :param offsets: whether offsets were looked for
+    :param driven: whether the description says what its motors make of a command
     """
 
     transitions: int
     offsets: bool
+    driven: bool = False
 
 
 def diagnose_transitions(
@@ -76,13 +79,17 @@ def diagnose_motion(
         shared_offsets=shared_offsets_of(found),
         transitions=len(log),
         offsets=offsets,
+        driven=is_driven(group),
     )
 
 
 def can_tell(group: SymmetryGroup) -> bool:
-    """Whether the description says which observations are the speeds of the joints that actions drive."""
+    """Whether the description says enough about the joints that actions drive, and about their drive."""
     try:
-        orbit_views(group)
+        if is_driven(group):
+            limb_views(group)
+        else:
+            orbit_views(group)
     except ValueError:
         return False
     return True

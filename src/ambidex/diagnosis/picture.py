@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 LESS, SAME, MORE, UNKNOWN, TRUTH = "#1f5fd6", "#8a9099", "#e8710a", "#d7dae0", "#16181d"
 LIMB, NOTE = "#c3c8d0", "#5f6670"
+NEAREST = np.radians(35.0)  # limbs are drawn at least so far apart
+
+LEGEND = {
+    MORE: "needs more than its counterparts",
+    LESS: "needs less",
+    SAME: "like its counterparts",
+    UNKNOWN: "not known",
+}
 
 
 def save_figure(diagnosis: Diagnosis, path: Path) -> None:
@@ -26,11 +34,13 @@ def save_figure(diagnosis: Diagnosis, path: Path) -> None:
     :param path: its ending chooses the format: .png, .svg, .pdf
     """
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
     places = _places(diagnosis)
     panels: list[tuple[float, Callable[[Axes, Diagnosis], None]]] = [(1.0, _draw_scales)]
     if places:
-        panels.insert(0, (1.25, partial(_draw_robot, places=places)))
+        reach = max(float(np.hypot(*place)) for place in places.values())
+        panels.insert(0, (max(1.25, 0.3 * (reach + 0.7)), partial(_draw_robot, places=places)))
     if diagnosis.knows_offsets:
         panels.append((0.8, _draw_offsets))
     widths = [width for width, _ in panels]
@@ -39,7 +49,16 @@ def save_figure(diagnosis: Diagnosis, path: Path) -> None:
     axes = figure.subplots(1, len(panels), width_ratios=widths, squeeze=False)
     for panel, (_, draw) in zip(axes[0], panels, strict=True):
         draw(panel, diagnosis)
-    figure.suptitle(diagnosis.title, fontsize=11, x=0.01, ha="left")
+    present = {colour(one) for one in diagnosis.actuators}
+    figure.legend(
+        handles=[Patch(color=ink, label=words) for ink, words in LEGEND.items() if ink in present],
+        loc="outside lower left",
+        ncols=4,
+        frameon=False,
+        fontsize=8,
+    )
+    title = figures.wrapped(diagnosis.title, 4.0 * sum(widths), points=11)
+    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     figures.save(figure, path)
 
 
@@ -53,15 +72,44 @@ def colour(one: ActuatorDiagnosis) -> str:
 
 def _places(diagnosis: Diagnosis) -> dict[int, tuple[float, float]]:
     """Where each actuator is drawn: those of a limb one after the other outward; x is up, y to the left."""
-    places: dict[int, tuple[float, float]] = {}
-    seen: list[tuple[float, float]] = []
+    limbs: dict[tuple[float, float], list[int]] = {}
     for one in diagnosis.actuators:
-        if one.at is None or not np.hypot(*one.at):
+        if one.at is None:
             return {}
-        seen.append(one.at)
-        outward = (0.25 + 0.9 * seen.count(one.at)) / np.hypot(*one.at)
-        places[one.index] = (-one.at[1] * outward, one.at[0] * outward)
+        limbs.setdefault(one.at, []).append(one.index)
+    places: dict[int, tuple[float, float]] = {}
+    for limb, angle in zip(limbs, _directions(list(limbs)), strict=True):
+        for number, index in enumerate(limbs[limb], start=1):
+            outward = 0.25 + 0.9 * number
+            places[index] = (-outward * np.sin(angle), outward * np.cos(angle))
     return places
+
+
+def _directions(limbs: list[tuple[float, float]]) -> list[float]:
+    """An angle for each limb, from the front to the left: its own, moved where another one is too near.
+
+    A limb in the middle gets the widest gap.
+    """
+    own = [float(np.arctan2(y, x)) for x, y in limbs]
+    central = [number for number, at in enumerate(limbs) if not np.hypot(*at)]
+    outer = sorted(set(range(len(limbs))) - set(central), key=lambda number: (own[number], number))
+    room = min(NEAREST, 2 * np.pi / max(len(limbs), 1))
+    for _ in range(100):
+        for first, second in zip(outer, [*outer[1:], *outer[:1]], strict=True):
+            gap = (own[second] - own[first]) % (2 * np.pi)
+            if first != second and gap < room:
+                own[first] -= (room - gap) / 2
+                own[second] += (room - gap) / 2
+    for number in central:
+        around = sorted(own[other] % (2 * np.pi) for other in outer) or [np.pi]
+        gaps = [
+            (following - angle) % (2 * np.pi) or 2 * np.pi
+            for angle, following in zip(around, [*around[1:], around[0]], strict=True)
+        ]
+        widest = int(np.argmax(gaps))
+        own[number] = around[widest] + gaps[widest] / 2
+        outer.append(number)
+    return own
 
 
 def _draw_robot(axes: Axes, diagnosis: Diagnosis, places: dict[int, tuple[float, float]]) -> None:
@@ -75,12 +123,9 @@ def _draw_robot(axes: Axes, diagnosis: Diagnosis, places: dict[int, tuple[float,
     for one in diagnosis.actuators:
         x, y = places[one.index]
         axes.scatter([x], [y], s=950, color=colour(one), edgecolor="white", linewidth=1.5, zorder=4)
-        inside = f"×{one.scale:.2f}" if one.scale_known else "?"
+        inside = f"{one.index}\n" + (f"×{one.scale:.2f}" if one.scale_known else "?")
         ink = TRUTH if not one.scale_known else "white"
-        axes.text(x, y, inside, ha="center", va="center", fontsize=8, color=ink, weight="bold", zorder=5)
-        axes.text(
-            x, y - 0.46, str(one.index), ha="center", va="center", fontsize=8, color="#5f6670", zorder=5
-        )
+        axes.text(x, y, inside, ha="center", va="center", fontsize=7, color=ink, weight="bold", zorder=5)
     limit = reach + 0.7
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", title="from above, front is up")
     axes.set_axis_off()

@@ -8,23 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.sac.policies import SACPolicy
 
 from ambidex.actuators.calibration import Calibration, calibrate
 from ambidex.actuators.identification import expected_after_clipping
 from ambidex.common.arrays import FloatArray
 from ambidex.diagnosis.diagnosis import Diagnosis, actuators_of, shared_offsets_of
 from ambidex.diagnosis.history import Movement, fitted_scales, true_scales
-from ambidex.diagnosis.logged import Log, Observations, read_observations
+from ambidex.diagnosis.logged import Log, Observations, check_finite, read_observations
 from ambidex.diagnosis.motion import MotionDiagnosis, can_tell, diagnose_motion
 from ambidex.diagnosis.visited import visit
-from ambidex.experiment.configure.methods import BASELINE
+from ambidex.experiment.configure.algorithms import plain_way, way_label
 from ambidex.experiment.many_runs.reading import Run, load_runs
 from ambidex.learn.networks.actuated import commanded, commanded_deviation
+from ambidex.learn.off_policy import answers
 from ambidex.symmetry import SymmetryGroup, load
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.policies import ActorCriticPolicy
 
 STATES = 4096
 
@@ -67,7 +69,8 @@ class PolicyDiagnosis(Diagnosis):
     """:param states: how many visited states it rests on
     :param behaviours: one for each actuator
     :param best_return: of the run, None without evaluations
-    :param plain_return: the best return of plain PPO, same scenario, robot, seed and steps, where that run
+    :param plain_name: what the algorithm without symmetries is called
+    :param plain_return: the best return of that, same scenario, robot, seed and steps, where that run
         is done and lies beside it
     :param motion: what the robot's own motion told while the policy visited the states, None where it was not
         recorded or the description does not say which observations are the speeds of the joints
@@ -78,6 +81,7 @@ class PolicyDiagnosis(Diagnosis):
     transforms: tuple[Transform, ...]
     best_return: float | None = None
     plain_return: float | None = None
+    plain_name: str = "PPO"
     motion: MotionDiagnosis | None = None
 
     @property
@@ -97,12 +101,13 @@ class PolicyDiagnosis(Diagnosis):
 
 
 def diagnose_run(
-    directory: Path, *, states: int = STATES, observations: Path | None = None
+    directory: Path, *, states: int = STATES, observations: Path | None = None, trust: bool = False
 ) -> PolicyDiagnosis:
     """Diagnose the last policy of a run directory, and beside it the robot that it moves.
 
     :param states: how many states to visit, acting as in training
     :param observations: a file of visited observations instead
+    :param trust: that the run's environment may be code of a module that its `run.json` names
     """
     from ambidex.experiment.trained import stored
     from ambidex.learn.relabel.frame import EnvFrame
@@ -111,7 +116,7 @@ def diagnose_run(
     group = run.group
     if group is None:
         raise ValueError(f"{directory} has no symmetry.yaml, so there is nothing to compare actuators by")
-    policy = stored.load(directory, "last")
+    policy = stored.load(directory, "last", trust=trust)
     if isinstance(policy.env, EnvFrame):
         raise ValueError(
             f"{directory}: its policy acts in a canonical frame, where an action is now that of one "
@@ -127,9 +132,9 @@ def diagnose_run(
         bounds = _bounds(policy.env.action_space)
     finally:
         policy.env.close()
-    means, symmetric, distances = _answers_of_actor_critic(policy.policy, group, visited)
-    deviation = commanded_deviation(policy.policy)
-    expected = expected_after_clipping(means, deviation, *bounds)
+    seen = policy.seen(visited)
+    means, symmetric, distances = _answers_of_actor_critic(policy.policy, group, seen)
+    expected = _expected(policy.policy, seen, means, bounds)
     found = calibrate(group, means, symmetric, bounds=bounds)
     title = f"{run.scenario}, {run.method}, seed {run.seed}, after {run.steps:,} steps"
     plain = _plain_twin(run)
@@ -137,6 +142,7 @@ def diagnose_run(
         _diagnosis(title, found, means, bounds, distances, run),
         best_return=_best_return(run),
         plain_return=None if plain is None else _best_return(plain),
+        plain_name=way_label(plain_way(run.method)),
         motion=None if log is None else _motion(run, group, log, expected),
     )
 
@@ -173,6 +179,12 @@ def diagnose_zip(
     :param algorithm: the class of Stable-Baselines3 that saved it
     :param trust: that you know where the file comes from: loading it runs the code that is pickled in it
     """
+    model = load_zip(path, algorithm=algorithm, trust=trust)
+    return diagnose_policy(model, load(symmetry), _finite(observations))
+
+
+def load_zip(path: Path, *, algorithm: str = "PPO", trust: bool = False) -> BaseAlgorithm:
+    """A model that Stable-Baselines3 saved; the parameters are those of `diagnose_zip`."""
     if not trust:
         raise ValueError(
             f"{path}: loading a Stable-Baselines3 file runs the code that is pickled in it; "
@@ -184,7 +196,7 @@ def diagnose_zip(
     if algorithm not in known:
         raise ValueError(f"no algorithm {algorithm!r} in Stable-Baselines3; there are {', '.join(known)}")
     try:
-        model = getattr(stable_baselines3, algorithm).load(path, device="cpu")
+        model: BaseAlgorithm = getattr(stable_baselines3, algorithm).load(path, device="cpu")
     except OSError:
         raise
     except Exception as error:  # whatever the pickled code, or another class's state, runs into
@@ -192,19 +204,13 @@ def diagnose_zip(
         raise ValueError(
             f"{path} cannot be loaded as {algorithm} ({reason}); --algorithm names the class that saved it"
         ) from None
-    return diagnose_policy(model, load(symmetry), _finite(observations))
+    return model
 
 
 def _finite(path: Path) -> Observations:
     """The observations in a file, refused if a policy cannot answer them."""
     observations = read_observations(path)
-    parts = observations if isinstance(observations, dict) else {"": observations}
-    for name, part in parts.items():
-        wrong = np.argwhere(~np.isfinite(part))
-        if len(wrong):
-            row, element = wrong[0]
-            where = f"{name!r} row" if name else "row"
-            raise ValueError(f"{path}: {where} {row}, element {element} is {part[row, element]}")
+    check_finite(path, observations)
     return observations
 
 
@@ -223,9 +229,10 @@ def _read(directory: Path) -> Run:
 
 
 def _plain_twin(run: Run) -> Run | None:
-    """The finished run of plain PPO beside a run, as a sweep lays them out, if only the method differs."""
-    beside = run.directory.parent.parent / BASELINE.name / run.directory.name
-    if run.method == BASELINE.name or not (beside / "run.json").is_file():
+    """The finished plain run beside a run, as a sweep lays them out, if only the method differs."""
+    way = plain_way(run.method)
+    beside = run.directory.parent.parent / way / run.directory.name
+    if run.method == way or not (beside / "run.json").is_file():
         return None
     try:
         plain = _read(beside)
@@ -235,19 +242,39 @@ def _plain_twin(run: Run) -> Run | None:
     def kind(one: Run) -> tuple[str, int, int]:
         return one.scenario, one.seed, one.steps
 
-    is_twin = plain.method == BASELINE.name and plain.status == "done" and kind(plain) == kind(run)
+    is_twin = plain.method == way and plain.status == "done" and kind(plain) == kind(run)
     return plain if is_twin else None
 
 
+def _expected(
+    policy: BasePolicy, observations: Observations, means: FloatArray, bounds: tuple[FloatArray, FloatArray]
+) -> FloatArray:
+    """What the robot gets on average, with the policy's noise."""
+    if isinstance(policy, SACPolicy):
+        tensors = policy.obs_to_tensor(observations)[0]
+        expected = answers.expected_commands(policy, tensors)
+        return np.asarray(expected.double().numpy())
+    assert isinstance(policy, ActorCriticPolicy)
+    return expected_after_clipping(means, commanded_deviation(policy), *bounds)
+
+
 def _answers_of_actor_critic(
-    policy: ActorCriticPolicy, group: SymmetryGroup, observations: Observations
+    policy: BasePolicy, group: SymmetryGroup, observations: Observations
 ) -> tuple[FloatArray, dict[str, FloatArray], dict[str, float]]:
-    """Unclipped means at the states and at their images, and relative value distances."""
+    """Unclipped means at the states and at their images, and relative value distances.
+
+    The means of a policy that squashes are what the robot gets without noise, and its value of a state is the
+    least Q of that.
+    """
     import torch
 
     @torch.no_grad()
     def answer(states: Any) -> tuple[FloatArray, FloatArray]:
         tensors = policy.obs_to_tensor(states)[0]
+        if isinstance(policy, SACPolicy):
+            found, worth = answers.commands_and_worths(policy, tensors)
+            return found.double().numpy(), worth.double().numpy()
+        assert isinstance(policy, ActorCriticPolicy)
         mean = policy.get_distribution(tensors).distribution.mean  # type: ignore[union-attr]
         values = policy.predict_values(tensors).double().flatten().numpy()
         return commanded(policy, mean.double().numpy()), values

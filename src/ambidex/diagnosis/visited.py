@@ -23,7 +23,7 @@ def visit(stored: StoredPolicy, states: int) -> Log:
     observation, _ = stored.env.reset()
     while len(visited) < states:
         visited.append(observation)
-        action, _ = stored.policy.predict(observation, deterministic=False)
+        action = stored.act(observation, deterministic=False)
         observation, _, terminated, truncated, _ = stored.env.step(action)
         actions.append(action)
         following.append(observation)

@@ -15,6 +15,14 @@ from ambidex.diagnosis.policy import PolicyDiagnosis, Transform
 MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01  # shares of the samples
 ALIKE = 0.02  # returns nearer than this share of the larger one
 FOLLOWED, LOOSELY = 0.8, 0.4  # mean agreements
+_OF_A_COMMAND = (
+    "A scale says how strongly a joint answers its command, whatever the cause: motor, gear, load or "
+    "inertia. A heavier foot or a worn gear shows as a larger scale as well."
+)
+_OF_A_DRIVE = (
+    "A scale is the inverse of the strength of a motor: how much more torque it has to be asked for than its "
+    "counterparts, after what its drive makes of the command and what the other joints of its limb do."
+)
 
 
 def in_words(diagnosis: PolicyDiagnosis | MotionDiagnosis, width: int = 100) -> str:
@@ -50,7 +58,7 @@ def _actuators(diagnosis: Diagnosis, fault: Callable[[ActuatorDiagnosis], str]) 
     faults = [one for one in diagnosis.actuators if one.is_off]
     sound = [one for one in diagnosis.actuators if not one.is_off and one.scale_known]
     unknown = [one for one in diagnosis.actuators if not one.is_off and not one.scale_known]
-    faults.sort(key=lambda one: -max(one.scale, 1 / one.scale))
+    faults.sort(key=lambda one: -round(max(one.scale, 1 / one.scale), 6))  # of a pair, the first one first
     nothing = "No actuator differs from its counterparts by 5 % or more, beyond chance."
     alike = ", ".join(f"{_name(one)} ({_scale(one)})" for one in sound)
     return [
@@ -151,11 +159,10 @@ def _motion_remarks(diagnosis: MotionDiagnosis) -> list[str]:
     return [
         "± is the 95 % interval of the estimate: the noise of these transitions, not what the regression "
         "leaves out. It is about what the robot does, whatever policy moved it.",
-        "A scale says how strongly a joint answers its command, whatever the cause: motor, gear, load or "
-        "inertia. A heavier foot or a worn gear shows as a larger scale as well.",
+        _OF_A_DRIVE if diagnosis.driven else _OF_A_COMMAND,
         _ratios(known),
         *_shared_offsets(diagnosis),
-        *(_offsets_found(known) if diagnosis.offsets else _offsets_left_out()),
+        *([] if diagnosis.driven else _offsets_found(known) if diagnosis.offsets else _offsets_left_out()),
     ]
 
 
@@ -268,8 +275,8 @@ def _return(diagnosis: PolicyDiagnosis) -> str:
     own = score(diagnosis.best_return)
     if diagnosis.plain_return is None:
         return (
-            f"Best return {own}. Whether the symmetry helped, only plain PPO on the same scenario and seed "
-            "can tell: train it beside this run (a sweep does)."
+            f"Best return {own}. Whether the symmetry helped, only plain {diagnosis.plain_name} on the same "
+            "scenario and seed can tell: train it beside this run (a sweep does)."
         )
     plain = score(diagnosis.plain_return)
     gain = diagnosis.best_return - diagnosis.plain_return
@@ -277,4 +284,7 @@ def _return(diagnosis: PolicyDiagnosis) -> str:
         verdict = "made no difference"
     else:
         verdict = "helped" if gain > 0 else "hurt"
-    return f"Best return {own}, plain PPO with the same seed {plain}: in this one run the symmetry {verdict}."
+    return (
+        f"Best return {own}, plain {diagnosis.plain_name} with the same seed {plain}: in this one run the "
+        f"symmetry {verdict}."
+    )

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from ambidex.common.numerals import number, plural, score, steps
 from ambidex.common.words import listed
+from ambidex.experiment.configure.algorithms import plain_way
 from ambidex.report import paper
 from ambidex.report.learned_maps import LearnedMaps
 from ambidex.report.statistics import Estimate
-from ambidex.report.summary import BASELINE, MethodSummary, ScenarioSummary, Summary
-from ambidex.report.wording import bounds, method_name, pair_name
+from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
+from ambidex.report.wording import bounds, method_name, pair_name, plain_name
 
 _FEW_PAIRS = 4
 _FEW_SEEDS = 4
@@ -39,7 +40,8 @@ def cards(summary: Summary) -> list[Card]:
             Card(
                 "All scenarios",
                 number(one.improvement.value, 2),
-                f"The chance that a seed of {method_name(one.method)} beats a seed of PPO, the mean over "
+                f"The chance that a seed of {method_name(one.method)} beats a seed of "
+                f"{plain_name([one.method])}, the mean over "
                 f"{plural(len(one.scenarios), 'scenario')}{_interval_words(one.improvement)}.",
                 one.method,
             )
@@ -62,7 +64,8 @@ def _best(scenario: ScenarioSummary) -> Card | None:
     when = f"reached around step {steps(best.statistics.max_return_timestep)}"
     sentence = f"By {name}, {when}."
     if others:
-        rival = scenario.get(BASELINE) if best.method != BASELINE else None
+        plain = plain_way(best.method)
+        rival = scenario.get(plain) if best.method != plain else None
         rival = rival if rival in others else max(others, key=_maximum)
         sentence = f"By {name}, {when}; {_against(best, rival)}."
     if scenario.differing:
@@ -71,10 +74,10 @@ def _best(scenario: ScenarioSummary) -> Card | None:
     return Card(about, figure, sentence, best.method, warning=bool(scenario.differing))
 
 
-def _single(name: str, ours: int, theirs: int) -> str:
+def _single(name: str, plain: str, ours: int, theirs: int) -> str:
     if ours == theirs:
-        return f"{name} and PPO with a single seed each"
-    return f"A single seed of {name if ours == 1 else 'PPO'}"
+        return f"{name} and {plain} with a single seed each"
+    return f"A single seed of {name if ours == 1 else plain}"
 
 
 def _interval_words(interval: Estimate) -> str:
@@ -98,24 +101,24 @@ def _chance(scenario: ScenarioSummary) -> Card | None:
     if not compared:
         return None
     best = max(compared, key=_maximum)
-    baseline = scenario.get(BASELINE)
+    baseline = scenario.get(plain_way(best.method))
     if best.improvement is None or baseline is None:
         return None
     ours, theirs = len(best.final_scores), len(baseline.final_scores)
-    name = method_name(best.method)
+    name, plain = method_name(best.method), plain_name([best.method])
     if best.improvement.low is None:
         sentence = (
-            f"{_single(name, ours, theirs)}: a difference between them may be luck. "
+            f"{_single(name, plain, ours, theirs)}: a difference between them may be luck. "
             f"The paper averages {paper.SEEDS}."
         )
         return Card("How sure", "1 seed", sentence, warning=True)
     sentence = (
-        f"The chance that a seed of {name} ends higher than one of PPO, 95 % interval "
+        f"The chance that a seed of {name} ends higher than one of {plain}, 95 % interval "
         f"{bounds(best.improvement, 2)}, from {ours} and {plural(theirs, 'seed')}."
     )
     if best.improvement.value in (0, 1):
         side = "higher" if best.improvement.value else "lower"
-        sentence = f"Each of the {plural(ours, 'seed')} of {name} ended {side} than all {theirs} of PPO."
+        sentence = f"Each of the {plural(ours, 'seed')} of {name} ended {side} than all {theirs} of {plain}."
     few = min(ours, theirs) < _FEW_SEEDS
     if few:
         sentence += " So few seeds cannot say how sure that is."

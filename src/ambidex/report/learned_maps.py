@@ -162,6 +162,11 @@ def _indices(group: SymmetryGroup | None) -> dict[str, FloatArray]:
     return {name: np.asarray(map_.indices) for name, map_ in maps.items() if isinstance(map_, IndexMap)}
 
 
+def _true_element(values: FloatArray, element: str) -> float | None:
+    is_place = element.isascii() and element.isdecimal() and int(element) < len(values)
+    return float(values[int(element)]) if is_place else None
+
+
 def _final_maps(runs: Sequence[Run], truth: Mapping[str, tuple[FloatArray, FloatArray]]) -> list[MapRow]:
     multipliers, biases = metric_curves(runs, "map_m"), metric_curves(runs, "map_b")
     names = list(dict.fromkeys(transform for transform, _ in multipliers))
@@ -171,7 +176,7 @@ def _final_maps(runs: Sequence[Run], truth: Mapping[str, tuple[FloatArray, Float
             Learned(
                 element,
                 tuple(curve.seeds[:, -1].tolist()),
-                float(truth[name][side][int(element)]) if name in truth else None,
+                _true_element(truth[name][side], element) if name in truth else None,
             )
             for (transform, element), curve in curves.items()
             if transform == name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ambidex.common.numerals import number, plural
 from ambidex.common.words import listed, suggestion
@@ -19,25 +19,20 @@ from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_p
 from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
 from ambidex.report.wording import method_name
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 _BAND_OPACITY = (0.16, 0.24)
 
 
 def render(summary: Summary) -> str:
     """The page's HTML."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("ambidex.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     folder = resources.files("ambidex.report") / "templates"
-    return environment.get_template("page.html").render(
+    template = environment().get_template("page.html")
+    return template.render(
         title=_title(summary),
         lead=_lead(summary),
-        style=_colour_variables() + (folder / "page.css").read_text(encoding="utf-8"),
+        style=colour_variables() + (folder / "page.css").read_text(encoding="utf-8"),
         script=(folder / "page.js").read_text(encoding="utf-8"),
         plotly=plotly_script(),
         cards=cards(summary),
@@ -46,6 +41,19 @@ def render(summary: Summary) -> str:
         unreadable=summary.unreadable,
         provenance=_provenance(summary),
         bootstrap_seed=summary.seed,
+    )
+
+
+def environment() -> Environment:
+    """What the package's pages are rendered with."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("ambidex.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 
@@ -188,7 +196,7 @@ def _items(run: Run, part: str) -> list[tuple[str, Any]]:
     return list((run.about.get(part) or {}).items())
 
 
-def _colour_variables() -> str:
+def colour_variables() -> str:
     """CSS variables of every colour and its band, for the light and the dark page."""
 
     def block(theme: int) -> str:

@@ -55,6 +55,12 @@ def results(scenario: str) -> dict[str, PaperStatistics]:
     return _results().get(_PUBLISHED_AS.get(scenario, scenario), {})
 
 
+def best_return(scenario: str) -> float | None:
+    """The highest maximum return that the paper has for a scenario, of any method; None where it has none."""
+    found = [one.max_return_mean for one in results(scenario).values() if one.max_return_mean is not None]
+    return max(found, default=None)
+
+
 def target_error(scenario: str) -> tuple[float, float] | None:
     """The published target error before and after training, or None."""
     return TARGET_ERRORS.get(_PUBLISHED_AS.get(scenario, scenario))

@@ -26,14 +26,18 @@ SHARED = (
     "activation",
     "log_std_init",
     "ortho_init",
+    "rounds",
+    "normalize_advantage",
+    "target_kl",
+    "n_critic_updates",
 )
-"""What means the same in every method: PPO's own, and how long and how often is measured."""
+"""What means the same in every method: the algorithms' own, and how long and how often is measured."""
 
 
 def differing(configs: Sequence[Config]) -> list[str]:
-    """The settings, save the seed, that some of these runs of one method have otherwise."""
+    """The settings, save the seed and the preset's name, that some of one method's runs have otherwise."""
     flat = [_flat(config) for config in configs]
-    keys = {key for config in flat for key in config} - {"seed"}
+    keys = {key for config in flat for key in config} - {"seed", "preset"}
     return sorted(key for key in keys if any(config.get(key) != flat[0].get(key) for config in flat))
 
 

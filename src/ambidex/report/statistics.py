@@ -13,6 +13,7 @@ from ambidex.common.arrays import FloatArray
 WINDOW = 5
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+_PAIRS_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,16 @@ def best_window(steps: npt.ArrayLike, values: npt.ArrayLike, window: int = WINDO
     A curve shorter than the window is one window.
     """
     x, y = _curve(steps, values)
+    inside = best_place(y, window)
+    return _window(x, y, inside.start, inside.stop - inside.start)
+
+
+def best_place(values: npt.ArrayLike, window: int = WINDOW) -> slice:
+    """Where the window with the highest mean lies, the first of equals."""
+    y = np.asarray(values, dtype=np.float64)
     width = min(window, len(y))
-    means = np.lib.stride_tricks.sliding_window_view(y, width).mean(axis=1)
-    return _window(x, y, int(np.argmax(means)), width)
+    start = int(np.argmax(np.lib.stride_tricks.sliding_window_view(y, width).mean(axis=1)))
+    return slice(start, start + width)
 
 
 def last_window(steps: npt.ArrayLike, values: npt.ArrayLike, window: int = WINDOW) -> Window:
@@ -149,9 +157,13 @@ def _resample(scores: FloatArray, generator: np.random.Generator, resamples: int
 
 
 def _wins(scores: FloatArray, baseline: FloatArray) -> FloatArray:
-    above = scores[:, :, None] > baseline[:, None, :]
-    equal = scores[:, :, None] == baseline[:, None, :]
-    return np.asarray((above + 0.5 * equal).mean(axis=(1, 2)))
+    """Row by row how often a score beats one of the baseline; so many rows at once as memory is meant for."""
+    rows = max(1, _PAIRS_AT_ONCE // (scores.shape[1] * baseline.shape[1]))
+    wins = []
+    for start in range(0, len(scores), rows):
+        ours, theirs = scores[start : start + rows, :, None], baseline[start : start + rows, None, :]
+        wins.append((ours > theirs).mean(axis=(1, 2)) + 0.5 * (ours == theirs).mean(axis=(1, 2)))
+    return np.concatenate(wins)
 
 
 def _percentiles(drawn: FloatArray, confidence: float) -> FloatArray:

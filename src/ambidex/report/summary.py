@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ambidex.experiment.configure import methods
+from ambidex.experiment.configure.algorithms import plain_way
 from ambidex.experiment.many_runs.reading import Run, Runs
 from ambidex.report import paper
 from ambidex.report.curves import Curve, align, average, metric_curves
@@ -38,7 +39,8 @@ class MethodSummary:
     :param statistics: the paper's figures of the two curves
     :param final_scores: each seed's mean return in its last five evaluations
     :param final: their interquartile mean
-    :param improvement: the probability of improvement over PPO, where PPO was run too
+    :param improvement: the probability of improvement over the same algorithm without symmetries (PPO, for
+        most), where that was run too
     :param notes: what a reader must know before comparing
     """
 
@@ -78,8 +80,9 @@ class ScenarioSummary:
 class Overall:
     """One method over several scenarios.
 
-    :param relative: the interquartile mean of final returns divided by PPO's mean in the same scenario
-    :param improvement: the probability of improvement over PPO, the mean over the scenarios
+    :param relative: the interquartile mean of final returns divided by the mean of the same algorithm without
+        symmetries (PPO, for most) in the same scenario
+    :param improvement: the probability of improvement over that, the mean over the scenarios
     """
 
     method: str
@@ -124,12 +127,12 @@ def _scenario(name: str, runs: Runs, seed: int) -> ScenarioSummary:
     lost = {(method, number): why for (of, method, number), why in runs.lost.items() if of == name}
     methods = in_paper_order({run.method for run in here} | {method for method, _ in planned | set(lost)})
     seeds = {number for _, number in planned} or {run.seed for run in here} | {number for _, number in lost}
-    baseline = _final_scores([run for run in here if run.method == BASELINE])
     summaries = []
     for method in methods:
         absent = dict.fromkeys(sorted(seeds), "not run")
         absent |= {number: f"cannot be read: {why}" for (of, number), why in lost.items() if of == method}
         own = [run for run in here if run.method == method]
+        baseline = _final_scores([run for run in here if run.method == plain_way(method)])
         summaries.append(_method(method, own, absent, baseline, seed))
     configs = [[run.config for run in method.runs] for method in summaries]
     return ScenarioSummary(name, summaries, paper.results(name), differing_between(configs))
@@ -155,7 +158,7 @@ def _method(
     value_distance = average(list(distances.values()))
     scores = _final_scores(runs)
     improvement = None
-    if scores and baseline and method != BASELINE:
+    if scores and baseline and method != plain_way(method):
         improvement = improvement_interval([(scores, baseline)], np.random.default_rng(bootstrap_seed))
     rejection = metric_curves(counted, "neutral_rejection_ratio") if counted else {}
     return MethodSummary(
@@ -178,7 +181,8 @@ def _method(
 
 def counted_runs(runs: Sequence[Run]) -> list[Run]:
     """The runs that are done; where none is, those under way that were evaluated at least once."""
-    evaluated = [run for run in runs if run.returns is not None and run.status != "failed"]
+    ended_early = ("failed", "collapsed")
+    evaluated = [run for run in runs if run.returns is not None and run.status not in ended_early]
     return [run for run in evaluated if run.status == "done"] or evaluated
 
 
@@ -255,16 +259,18 @@ def _notes(runs: Sequence[Run], returns: Curve | None) -> list[str]:
 
 
 def _overall(scenarios: Sequence[ScenarioSummary], seed: int) -> list[Overall]:
-    methods = in_paper_order({one.method for scenario in scenarios for one in scenario.methods} - {BASELINE})
+    methods = in_paper_order({one.method for scenario in scenarios for one in scenario.methods})
     return [
-        one for one in (_overall_method(method, scenarios, seed) for method in methods) if one is not None
+        one
+        for method in methods
+        if method != plain_way(method) and (one := _overall_method(method, scenarios, seed)) is not None
     ]
 
 
 def _overall_method(method: str, scenarios: Sequence[ScenarioSummary], seed: int) -> Overall | None:
     pairs = {}
     for scenario in scenarios:
-        ours, baseline = scenario.get(method), scenario.get(BASELINE)
+        ours, baseline = scenario.get(method), scenario.get(plain_way(method))
         if ours and baseline and ours.final_scores and baseline.final_scores:
             pairs[scenario.name] = (np.array(ours.final_scores), np.array(baseline.final_scores))
     if len(pairs) < 2:

@@ -7,12 +7,13 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ambidex.common.escaping import csv_cell, printable
 from ambidex.common.numerals import NOTHING, number, score, steps
 from ambidex.common.words import listed
 from ambidex.report import paper
 from ambidex.report.records import results
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
-from ambidex.report.wording import bounds, method_name, pair_name
+from ambidex.report.wording import bounds, method_name, pair_name, plain_name
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,14 @@ def _cells(row: paper.PaperStatistics) -> list[str]:
 
 def scores_table(scenario: ScenarioSummary) -> Table:
     """The final return by seed: interquartile mean, interval, probability of improvement over PPO."""
+    plain = plain_name(method.method for method in scenario.methods)
     columns = [
         ("", "Algorithm"),
         ("", "Seeds"),
         ("Final return", "IQM"),
         ("Final return", "95 % interval"),
-        ("Better than PPO", "Probability"),
-        ("Better than PPO", "95 % interval"),
+        (f"Better than {plain}", "Probability"),
+        (f"Better than {plain}", "95 % interval"),
     ]
     rows = [
         Row(
@@ -119,7 +121,7 @@ def scores_table(scenario: ScenarioSummary) -> Table:
     note = (
         "Final return: each seed's mean over its last five evaluations. IQM: the mean of the middle half of "
         "the seeds. Intervals: percentile bootstrap over the seeds. Probability: how often a seed of it "
-        "beats a seed of PPO; an interval without width only says that these seeds do not overlap."
+        f"beats a seed of {plain}; an interval without width only says that these seeds do not overlap."
     )
     return Table("scores", f"{scenario.name}: final return over seeds", columns, rows, note)
 
@@ -162,13 +164,14 @@ def overall_table(summary: Summary) -> Table | None:
     """The methods over all scenarios, None for one scenario."""
     if not summary.overall:
         return None
+    plain = plain_name(one.method for one in summary.overall)
     columns = [
         ("", "Algorithm"),
         ("", "Scenarios"),
-        ("Return / PPO's", "IQM"),
-        ("Return / PPO's", "95 % interval"),
-        ("Better than PPO", "Probability"),
-        ("Better than PPO", "95 % interval"),
+        (f"Return / {plain}'s", "IQM"),
+        (f"Return / {plain}'s", "95 % interval"),
+        (f"Better than {plain}", "Probability"),
+        (f"Better than {plain}", "95 % interval"),
     ]
     rows = [
         Row(
@@ -183,7 +186,7 @@ def overall_table(summary: Summary) -> Table | None:
         )
         for one in summary.overall
     ]
-    note = "Final returns divided by PPO's mean in the same scenario; resampled within each scenario."
+    note = f"Final returns divided by {plain}'s mean in the same scenario; resampled within each scenario."
     return Table("overall", "Over all scenarios", columns, rows, note)
 
 
@@ -214,7 +217,10 @@ def results_csv(summary: Summary) -> str:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow(
+            {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+        )
     return file.getvalue()
 
 
@@ -222,9 +228,14 @@ def markdown(table: Table) -> str:
     """A table as GitHub's Markdown, under its title."""
     heads = [f"{group}: {name}" if group else name for group, name in table.columns]
     lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *(row.cells for row in table.rows)]
-    body = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    body = "\n".join("| " + " | ".join(_markdown_cell(cell) for cell in line) + " |" for line in lines)
     note = f"\n{table.note}\n" if table.note else ""
     return f"### {table.title}\n\n{body}\n{note}"
+
+
+def _markdown_cell(text: str) -> str:
+    """Nothing in a name ends its cell or begins an element of HTML."""
+    return " ".join(printable(text).split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def latex(table: Table) -> str:

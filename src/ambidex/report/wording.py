@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ambidex.common.numerals import NOTHING, number, score
-from ambidex.experiment.configure.methods import METHODS
+from ambidex.experiment.configure.algorithms import plain_way, way_label
 from ambidex.report.statistics import Estimate
 
 
 def method_name(method: str) -> str:
     """ASL for ``asl``; a name that is not registered stays as it is."""
-    return METHODS.get(method).label if method in METHODS else method
+    return way_label(method)
+
+
+def plain_name(methods: Iterable[str]) -> str:
+    """What these are compared with: PPO, or the algorithm without symmetries that they have in common."""
+    names = {way_label(plain_way(method)) for method in methods}
+    return names.pop() if len(names) == 1 else "the plain algorithm"
 
 
 def pair_name(pair: str) -> str:

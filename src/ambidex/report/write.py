@@ -12,6 +12,8 @@ from ambidex.experiment.many_runs.reading import load_runs
 from ambidex.report import records
 from ambidex.report.charts import files as drawing
 from ambidex.report.page import render
+from ambidex.report.publish.scenario_table import table_csv
+from ambidex.report.publish.summaries import copy_summary
 from ambidex.report.summary import Summary, summarise
 from ambidex.report.tables import results_csv, tables_latex, tables_markdown
 
@@ -24,6 +26,8 @@ def write_report(
     *,
     tables: StrPath | None = None,
     figures: StrPath | None = None,
+    table: StrPath | None = None,
+    summaries: StrPath | None = None,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Write the page, and the tables and figures where a directory is given; return every number.
@@ -32,11 +36,19 @@ def write_report(
     :param out: the HTML file
     :param tables: the directory for `write_tables`
     :param figures: the directory for `write_figures`
+    :param table: the CSV file for one row per scenario, beside the paper's columns
+    :param summaries: the directory for what is worth keeping of each run
     :param seed: of the bootstrap; the same runs and seed give the same files
     """
-    summary = summarise(load_runs(directories), seed=seed)
+    runs = load_runs(directories)
+    summary = summarise(runs, seed=seed)
+    rows = None if table is None else table_csv(summary)
     return {
         "page": str(_write_page(summary, out)),
+        "table": None if table is None or rows is None else str(_write(Path(table), rows.encode())),
+        "summaries": [str(copy_summary(run, Path(summaries))) for run in runs.runs]
+        if summaries is not None
+        else [],
         "tables": [str(path) for path in _write_tables(summary, tables)] if tables is not None else [],
         "figures": [str(path) for path in _write_figures(summary, figures)] if figures is not None else [],
         "results": records.results(summary),

@@ -6,6 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ambidex.common.escaping import file_name, printable
 from ambidex.report.charts.charts import Chart, Line, charts
 from ambidex.report.charts.colours import colours
 from ambidex.report.summary import Summary
@@ -37,6 +38,7 @@ _STYLE: dict[Any, Any] = {
     "ytick.color": "#374151",
     "svg.fonttype": "none",
     "svg.hashsalt": "ambidex",
+    "text.parse_math": False,  # names are words, whatever stands in them
 }
 
 
@@ -45,8 +47,10 @@ def drawn(summary: Summary) -> Iterator[tuple[str, bytes]]:
     for scenario in summary.scenarios:
         for chart in charts(scenario, seed=summary.seed):
             for format_ in FORMATS:
-                name = f"{scenario.name.replace('/', '-').replace(' ', '-')}-{chart.key}.{format_}"
-                yield name, draw(chart, format_, heading=scenario.name)
+                yield (
+                    f"{file_name(scenario.name, chart.key)}.{format_}",
+                    draw(chart, format_, heading=scenario.name),
+                )
 
 
 def draw(chart: Chart, format_: str, heading: str) -> bytes:
@@ -68,7 +72,7 @@ def _draw(figure: Figure, chart: Chart, heading: str) -> None:
     axes = figure.add_subplot()
     for line in chart.lines:
         _draw_line(axes, line)
-    axes.set_title(f"{heading}: {chart.title}")
+    axes.set_title(printable(f"{heading}: {chart.title}"))
     axes.set_xlabel("training steps")
     axes.set_ylabel(chart.y_title)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
@@ -88,5 +92,5 @@ def _draw_line(axes: Axes, line: Line) -> None:
         linewidth=0.9 if line.reference else 1.7,
         marker="o" if len(line.x) < 3 and not line.reference else None,
         markersize=4,
-        label=line.label or None,
+        label=printable(line.label) or None,
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import math
 from functools import cache
 from typing import Any
 
 from ambidex.common.arrays import FloatArray
+from ambidex.common.escaping import script_json
 from ambidex.report.charts.charts import Chart, Line
 
 _SIGNIFICANT = 6
@@ -34,7 +34,7 @@ def figure_json(chart: Chart) -> str:
         },
         "yaxis": {"title": {"text": chart.y_title, "standoff": 10}, "exponentformat": "none"},
     }
-    return json.dumps({"data": traces, "layout": layout}, allow_nan=False).replace("</", "<\\/")
+    return script_json({"data": traces, "layout": layout})
 
 
 @cache

@@ -1,0 +1,1 @@
+"""What is published beside the report: the table of scenarios, summaries of runs, the page of a search."""

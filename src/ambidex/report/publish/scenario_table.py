@@ -1,0 +1,70 @@
+"""One row per scenario: what a method reached, beside the paper's four columns, and what it cost."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+
+from ambidex.common.escaping import csv_cell
+from ambidex.common.words import listed
+from ambidex.experiment.many_runs.reading import Run
+from ambidex.experiment.one_run.metrics import COLUMNS
+from ambidex.report.statistics import best_place
+from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
+
+PAPER = ("ppo", "msl", "psl", "asl")
+FIGURES = ("max_return_mean", "low", "high")
+HEAD = ("scenario", "seeds", "steps", *FIGURES, *(f"paper_{method}" for method in PAPER), "cpu_minutes")
+
+
+def table_csv(summary: Summary) -> str:
+    """The table as CSV, with a row for each scenario that has runs.
+
+    ``max_return_mean`` is the paper's statistic, the highest mean of five consecutive evaluations, seeds
+    averaged first; ``low`` and ``high`` are the lowest and the highest seed in those same five.
+    ``cpu_minutes`` is the mean of a run: the time of the processor, or of runs that did not record it, the
+    seconds of their parts.
+    """
+    found = {method.method for scenario in summary.scenarios for method in scenario.methods if method.runs}
+    if len(found) > 1:
+        methods = sorted(found)
+        raise ValueError(
+            f"the table has a row per scenario, for one method, and these runs are of {listed(methods)}; "
+            f"give the directories of one, such as runs/*/{methods[0]}"
+        )
+    file = io.StringIO()
+    writer = csv.DictWriter(file, HEAD, lineterminator="\n")
+    writer.writeheader()
+    for scenario in summary.scenarios:
+        rows = (_row(scenario, method) for method in scenario.methods if method.returns is not None)
+        writer.writerows(
+            {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
+            for row in rows
+        )
+    return file.getvalue()
+
+
+def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
+    returns = method.returns
+    assert returns is not None
+    seeds = returns.seeds[:, best_place(returns.mean)].mean(axis=1)
+    figures = (f"{figure:.1f}" for figure in (seeds.mean(), seeds.min(), seeds.max()))
+    published = {f"paper_{name}": scenario.published.get(name) for name in PAPER}
+    return {
+        "scenario": scenario.name,
+        "seeds": len(method.runs),
+        "steps": min(run.steps for run in method.runs),
+        **dict(zip(FIGURES, figures, strict=True)),
+        **{name: "" if one is None else f"{one.max_return_mean:g}" for name, one in published.items()},
+        "cpu_minutes": f"{np.mean([_minutes(run) for run in method.runs]):.1f}",
+    }
+
+
+def _minutes(run: Run) -> float:
+    timings = run.about.get("timings", {})
+    parts = COLUMNS["timings.csv"][1:]
+    seconds = timings.get("cpu", sum(timings.get(part, 0.0) for part in parts))
+    return float(seconds) / 60

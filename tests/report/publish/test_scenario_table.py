@@ -1,0 +1,54 @@
+"""One row per scenario, against numbers computed by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.report.conftest import Ambidex, WriteRun
+
+HEAD = "scenario,seeds,steps,max_return_mean,low,high,paper_ppo,paper_msl,paper_psl,paper_asl,cpu_minutes"
+
+
+def timed(directory: Path, **timings: float) -> None:
+    path = directory / "run.json"
+    about = json.loads(path.read_text())
+    path.write_text(json.dumps(about | {"timings": timings}))
+
+
+def test_a_table_that_was_computed_by_hand(tmp_path: Path, write_run: WriteRun, ambidex: Ambidex) -> None:
+    # The mean of the two seeds is 10, 20, ..., 60, 0: the highest five are 20 to 60, whose mean is 40.
+    first = [5, 15, 25, 35, 45, 55, 0]  # 35 in those five
+    second = [15, 25, 35, 45, 55, 65, 0]  # 45
+    for seed, values in enumerate((first, second)):
+        returns = {100 * (i + 1): [value - 1, value + 1] for i, value in enumerate(values)}
+        place = tmp_path / "runs" / "A1.1" / "equivariant" / f"seed-{seed}"
+        write_run(place, scenario="A1.1", method="equivariant", seed=seed, returns=returns, steps=700)
+        timed(place, started=0.0, cpu=60.0 + 120 * seed, rollout=9999.0)  # 1 and 3 minutes
+    place = write_run(
+        tmp_path / "runs" / "mine",
+        scenario="triangle",
+        method="equivariant",
+        returns={100: [3.0], 200: [4.0]},
+    )
+    timed(place, rollout=60.0, fit=6.0, update=30.0, logging=6.0, evaluation=18.0)  # before the processor's
+    write_run(tmp_path / "runs" / "A2.1", scenario="A2.1", method="equivariant", status="running")
+    out = tmp_path / "table.csv"
+    page = tmp_path / "page.html"
+    status, said, _ = ambidex("report", str(tmp_path / "runs"), "--out", str(page), "--table", str(out))
+    assert (status, str(out) in said) == (0, True)
+    assert out.read_text().splitlines() == [
+        HEAD,
+        "A1.1,2,700,40.0,35.0,45.0,892,2082,2157,2183,2.0",
+        "triangle,1,1000,3.5,3.5,3.5,,,,,2.0",
+    ]
+
+
+def test_a_table_of_several_methods_is_refused(study: Path, tmp_path: Path, ambidex: Ambidex) -> None:
+    out = tmp_path / "table.csv"
+    status, _, complaint = ambidex(
+        "report", str(study), "--out", str(tmp_path / "p.html"), "--table", str(out)
+    )
+    assert status == 2
+    assert "one method, and these runs are of asl and ppo" in complaint
+    assert not out.exists()
