@@ -7,6 +7,9 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import settings
 
+from ambidex.envs.making import choose_renderer
+
+choose_renderer()  # MuJoCo looks at the choice once, when the first test imports it
 settings.register_profile("ambidex", deadline=None, derandomize=True)
 settings.load_profile("ambidex")
 

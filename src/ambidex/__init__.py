@@ -22,6 +22,10 @@ _HOME = {
     "save": "ambidex.symmetry",
     "derive": "ambidex.derivation.derive",
     "SymmetricPPO": "ambidex.learn",
+    "SymmetricA2C": "ambidex.learn",
+    "SymmetricTRPO": "ambidex.learn",
+    "SymmetricSAC": "ambidex.learn",
+    "SymmetricReplayBuffer": "ambidex.learn",
     "MSL": "ambidex.learn",
     "PSL": "ambidex.learn",
     "ASL": "ambidex.learn",
@@ -34,9 +38,11 @@ _HOME = {
     "ActionMap": "ambidex.learn",
     "SymmetricVecNormalize": "ambidex.learn",
     "EquivariantActorCriticPolicy": "ambidex.learn",
+    "EquivariantSACPolicy": "ambidex.learn",
     "EquivariantMlp": "ambidex.learn",
     "CanonicalFrame": "ambidex.learn",
     "verify": "ambidex.verification",
+    "MujocoSimulator": "ambidex.verification.simulators.mujoco",
 }
 
 __all__ = ["__version__", *_HOME]
@@ -52,8 +58,13 @@ if TYPE_CHECKING:
     from ambidex.learn import CanonicalFrame as CanonicalFrame
     from ambidex.learn import EquivariantActorCriticPolicy as EquivariantActorCriticPolicy
     from ambidex.learn import EquivariantMlp as EquivariantMlp
+    from ambidex.learn import EquivariantSACPolicy as EquivariantSACPolicy
     from ambidex.learn import PairwiseFit as PairwiseFit
+    from ambidex.learn import SymmetricA2C as SymmetricA2C
     from ambidex.learn import SymmetricPPO as SymmetricPPO
+    from ambidex.learn import SymmetricReplayBuffer as SymmetricReplayBuffer
+    from ambidex.learn import SymmetricSAC as SymmetricSAC
+    from ambidex.learn import SymmetricTRPO as SymmetricTRPO
     from ambidex.learn import SymmetricVecNormalize as SymmetricVecNormalize
     from ambidex.learn import TransitionFit as TransitionFit
     from ambidex.learn import calibrate as calibrate
@@ -65,6 +76,7 @@ if TYPE_CHECKING:
     from ambidex.symmetry import load as load
     from ambidex.symmetry import save as save
     from ambidex.verification import verify as verify
+    from ambidex.verification.simulators.mujoco import MujocoSimulator as MujocoSimulator
 
 moved.install()
 

@@ -42,6 +42,20 @@ def test_train_resume_status_evaluate(tmp_path, tiny):
     assert "mean return" in _run("evaluate", directory, "--episodes", 1)
 
 
+def test_another_algorithm_from_training_to_export(tmp_path, tiny):
+    directory = tmp_path / "run"
+    settings = _settings({key: tiny[key] for key in ("n_steps", "num_envs", "net_arch", "evaluation_every")})
+    words = ["train", "triangle-rust", "--algorithm", "trpo", "--method", "msl", "--steps", 512]
+    output = _run(*words, "--out", directory, "--set", "rounds=1", *settings)
+    assert "triangle-rust trpo-msl seed 0: 512 of 512 steps" in output
+    assert json.loads((directory / "run.json").read_text())["config"]["algorithm"] == "trpo"
+    assert "mean return" in _run("evaluate", directory, "--episodes", 1)
+    assert "triangle-rust, trpo-msl, seed 0" in _run("diagnose", directory, "--states", 64)
+    assert "equal to the policy" in _run("export", directory, "--onnx", tmp_path / "policy.onnx")
+    refused = runner.invoke(cli.app, ["train", "triangle", "--algorithm", "a2c", "--set", "clip_range=0.1"])
+    assert "takes no clip_range" in str(refused.exception)
+
+
 def test_several_words_after_one_option(tmp_path, monkeypatch):
     seen = []
     monkeypatch.setattr(sweep, "sweep", lambda runs, out, **options: seen.append((runs, options)) or [])

@@ -63,7 +63,7 @@ generators: {d: r120}
     [
         (["verify", "ant", "--env", "No-Such-v0"], "environment 'No-Such-v0': Environment `No-Such`"),
         (["lint", "ant", "--env", "No-Such-v0"], "environment 'No-Such-v0': Environment `No-Such`"),
-        (["verify", "ant", "--env", "nowhere:Robot-v0"], "No module named 'nowhere'"),
+        (["verify", "ant", "--env", "nowhere:Robot-v0"], "no module 'nowhere' is installed"),
         (["verify", "cartpole-v1", "--env", "CartPole-v1", "--scenario", "A1.1"], "takes no scenario"),
     ],
 )

@@ -11,8 +11,20 @@ from typing import Annotated
 
 import typer
 
-from ambidex.cli import derive, describe, diagnose, report, scenarios, sweep, train, trained, verify
-from ambidex.cli.options import WRONG_USAGE
+from ambidex.cli.options import CHECK_FAILED, WRONG_USAGE, say
+from ambidex.cli.verbs import (
+    derive,
+    describe,
+    diagnose,
+    report,
+    scenarios,
+    sweep,
+    train,
+    trained,
+    tune,
+    verify,
+)
+from ambidex.common.escaping import message
 
 app = typer.Typer(
     name="ambidex",
@@ -22,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for step in (describe, derive, verify, scenarios, train, sweep, trained, report, diagnose):
+for step in (describe, derive, verify, scenarios, train, sweep, tune, trained, report, diagnose):
     app.add_typer(step.app)
 
 
@@ -38,11 +50,20 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; wrong input ends in one clear line and exit status 2."""
+    """Run the command line; wrong input ends in one clear line and exit status 2.
+
+    What is no number where one has to be ends in a line too, and exit status 1.
+    """
     try:
         app()
+    except ArithmeticError as error:
+        say(f"ambidex: {message(error)}", to_stderr=True)
+        sys.exit(CHECK_FAILED)
     except (ValueError, OSError) as error:
-        print(f"ambidex: {error}", file=sys.stderr)
+        say(f"ambidex: {message(error)}", to_stderr=True)
+        sys.exit(WRONG_USAGE)
+    except MemoryError as error:
+        say(f"ambidex: this needs more memory than there is ({message(error)})", to_stderr=True)
         sys.exit(WRONG_USAGE)
 
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from ambidex.cli.options import CHECK_FAILED, INTERRUPTED, MethodName, RunDirectory, print_table
-from ambidex.experiment.configure.methods import DEFAULT, METHODS
+from ambidex.cli.options import (
+    CHECK_FAILED,
+    INTERRUPTED,
+    AlgorithmName,
+    EnvironmentArguments,
+    MethodName,
+    PresetName,
+    RunDirectory,
+    Trust,
+    named_values,
+    print_table,
+    say,
+)
+from ambidex.experiment.configure.algorithms import PPO
+from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, METHODS
 
 app = typer.Typer()
 
@@ -18,27 +30,67 @@ app = typer.Typer()
 @app.command()
 def train(
     scenario: Annotated[str | None, typer.Argument(help="A scenario; none where --env is given.")] = None,
-    method: Annotated[MethodName | None, typer.Option(help=f"{DEFAULT.name} by default.")] = None,
+    algorithm: Annotated[AlgorithmName | None, typer.Option(help=f"{PPO.name} by default.")] = None,
+    method: Annotated[
+        MethodName | None,
+        typer.Option(help=f"{DEFAULT.name} by default, {EQUIVARIANT.name} for --env alone."),
+    ] = None,
+    preset: PresetName = None,
     seed: Annotated[int | None, typer.Option(help="0 by default.")] = None,
     steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/SCENARIO/METHOD/seed-N.")] = None,
-    env: Annotated[str | None, typer.Option(help="Any Gymnasium id, with --symmetry.")] = None,
+    env: Annotated[
+        str | None, typer.Option(help="Any Gymnasium id, also module:Id-v0 of this folder, with --symmetry.")
+    ] = None,
+    env_args: EnvironmentArguments = None,
+    num_envs: Annotated[int | None, typer.Option(help="Environments stepped together.")] = None,
+    stepping: Annotated[
+        Literal["here", "processes", "vector"] | None,
+        typer.Option(help="One after the other, each in a process of its own, or as one array."),
+    ] = None,
+    normalize: Annotated[
+        bool | None, typer.Option(help="Running normalisation of observations and rewards.")
+    ] = None,
     symmetry: Annotated[str | None, typer.Option(help="A symmetry file or catalog name.")] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML file of values by name.")] = None,
     assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
     symmetry_samples: Annotated[int | None, typer.Option(help="Transforms drawn per state.")] = None,
     fast: Annotated[bool | None, typer.Option(help="The hand-written update of plain MLPs.")] = None,
+    trust: Trust = False,
 ) -> None:
     """Train one run.
 
     Example: ambidex train A2.1 --method asl --steps 1000000 --set learning_rate=1e-4 --out runs/limping
+
+    Example: ambidex train A2.1 --algorithm trpo --method msl
+
+    Example: ambidex train --env my_robot:Walker-v0 --symmetry my-robot.yaml --num-envs 8 --normalize
     """
     _use_one_thread()
+    from ambidex.experiment.configure.foreign import refuse_foreign_code
     from ambidex.experiment.configure.presets import configure
 
-    options = {"scenario": scenario, "method": method, "seed": seed, "steps": steps, "env": env}
-    options |= {"symmetry": symmetry, "symmetry_samples": symmetry_samples, "fast": fast}
-    chosen = configure(config, assignments or [], **options)
+    chosen = configure(
+        config,
+        assignments or [],
+        scenario=scenario,
+        algorithm=algorithm,
+        method=method,
+        preset=preset,
+        seed=seed,
+        steps=steps,
+        env=env,
+        symmetry=symmetry,
+        symmetry_samples=symmetry_samples,
+        fast=fast,
+        num_envs=num_envs,
+        stepping=stepping,
+        normalize=normalize,
+        env_args=named_values(env_args),
+    )
+    is_named_here = env is not None or any(one.startswith("env=") for one in assignments or [])
+    refuse_foreign_code(chosen, str(config or scenario), trust=trust or is_named_here)
+    _say_what_is_not_fitted(chosen)
     directory = out or Path("runs") / chosen.directory
     from ambidex.experiment.one_run import run
 
@@ -49,6 +101,7 @@ def train(
 def resume(
     directory: RunDirectory,
     steps: Annotated[int | None, typer.Option(help="Training steps in all; as started by default.")] = None,
+    trust: Trust = False,
 ) -> None:
     """Continue a run that was stopped, or extend one that is done, to the bit as if it had never ended.
 
@@ -60,7 +113,24 @@ def resume(
     chosen = record.read_config(directory)
     if steps is not None:
         chosen = chosen.model_copy(update={"steps": steps})
-    _attend(chosen, directory, lambda reporter: run.resume(directory, steps=steps, reporter=reporter))
+    _attend(
+        chosen,
+        directory,
+        lambda reporter: run.resume(directory, steps=steps, reporter=reporter, trust=trust),
+    )
+
+
+def _say_what_is_not_fitted(config: Any) -> None:
+    """The preset fits actuators where it can; say why it does not."""
+    from ambidex.experiment.configure.build import symmetry_source
+    from ambidex.experiment.configure.fittable import obstacle
+
+    source = symmetry_source(config)
+    fits = config.preset == "ambidex" and config.method == EQUIVARIANT.name
+    if fits and config.hyperparameters.actuators is None and source is not None:
+        reason = obstacle("transition", source)
+        if reason is not None:
+            say(f"the actuators are not fitted: {reason}")
 
 
 def _use_one_thread() -> None:
@@ -72,18 +142,23 @@ def _use_one_thread() -> None:
 def _attend(config: Any, directory: Path, work: Any) -> None:
     """Do the work of a run under a progress bar; a failed run ends with exit status 1."""
     from ambidex.experiment.one_run.progress import Console
-    from ambidex.experiment.one_run.run import RunFailed
+    from ambidex.experiment.one_run.record import read
+    from ambidex.experiment.one_run.run import RunFailed, how_to_go_on
 
     try:
         with Console(config.title, config.steps) as reporter:
             work(reporter)
     except RunFailed as error:
-        print(f"ambidex: {error}", file=sys.stderr)
+        say(f"ambidex: {error}", to_stderr=True)
         raise typer.Exit(CHECK_FAILED) from None
     except KeyboardInterrupt:
-        print(f"stopped; `ambidex resume {directory}` continues", file=sys.stderr)
+        say(f"stopped; {how_to_go_on(directory)}", to_stderr=True)
         raise typer.Exit(INTERRUPTED) from None
-    print(f"done: {directory}")
+    about = read(directory)
+    if about["status"] == "collapsed":
+        say(f"ambidex: {directory} has collapsed: {about['message']}", to_stderr=True)
+        raise typer.Exit(CHECK_FAILED)
+    say(f"done: {directory}")
 
 
 @app.command()

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ambidex.cli.options import CHECK_FAILED, AsJson, Description
+from ambidex.cli.options import (
+    CHECK_FAILED,
+    AsJson,
+    Description,
+    EnvironmentArguments,
+    named_values,
+    print_json,
+    say,
+)
 
 app = typer.Typer()
 
@@ -16,7 +23,10 @@ app = typer.Typer()
 @app.command()
 def verify(
     description: Description,
-    env: Annotated[str, typer.Option(help="The Gymnasium environment to hold it against.")],
+    env: Annotated[
+        str, typer.Option(help="The Gymnasium environment to hold it against, also module:Id-v0.")
+    ],
+    env_args: EnvironmentArguments = None,
     scenario: Annotated[str | None, typer.Option(help="Of our environments: the scenario.")] = None,
     states: Annotated[int, typer.Option(help="How many states to visit.")] = 64,
     seed: Annotated[int, typer.Option(help="Of the starts and the actions.")] = 0,
@@ -34,10 +44,14 @@ def verify(
     from ambidex.verification import verify as hold_against
     from ambidex.verification.words import in_words
 
-    environment = make(env) if scenario is None else make(env, scenario=scenario)
+    options = (named_values(env_args) or {}) | ({} if scenario is None else {"scenario": scenario})
+    environment = make(env, **options)
     found = hold_against(description, environment, states=states, seed=seed, progress=True)
     environment.close()
-    print(json.dumps(found.as_dict(), indent=2) if as_json else in_words(found, every_element=every_element))
+    if as_json:
+        print_json(found.as_dict())
+    else:
+        say(in_words(found, every_element=every_element))
     if figure is not None:
         from ambidex.verification.picture import save_figure
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ambidex.cli.options import CHECK_FAILED, AsJson
+from ambidex.cli.options import CHECK_FAILED, AsJson, print_json, say
 
 app = typer.Typer()
 
@@ -54,11 +52,11 @@ def derive(
         heights=None if heights is None else rows_and_columns(heights),
     )
     if as_json:
-        print(json.dumps(derived.as_dict(), indent=2))
+        print_json(derived.as_dict())
     else:
-        print(derived)
+        say(derived)
     if out is not None and derived.group is not None:
         derived.save(out)
-        print(f"written: {out}", file=sys.stderr)
+        say(f"written: {out}", to_stderr=True)
     if not derived.holds:
         raise typer.Exit(CHECK_FAILED)

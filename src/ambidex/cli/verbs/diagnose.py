@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ambidex.cli.options import AsJson
+from ambidex.cli.options import AsJson, print_json, say
 
 app = typer.Typer()
 
@@ -43,7 +42,13 @@ def diagnose(
         ),
     ] = None,
     algorithm: Annotated[str, typer.Option(help="For a .zip: the class that saved it.")] = "PPO",
-    trust: Annotated[bool, typer.Option("--trust", help="For a .zip: run the code pickled in it.")] = False,
+    trust: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="Run the code pickled in a .zip, or the module of an environment that a run names.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say which actuator is off, by how much and how surely, and what the symmetry was worth.
@@ -84,13 +89,13 @@ def diagnose(
             target, symmetry=symmetry, observations=observations, algorithm=algorithm, trust=trust
         )
     else:
-        found = diagnose_run(target, states=states or STATES, observations=observations)
+        found = diagnose_run(target, states=states or STATES, observations=observations, trust=trust)
     if as_json:
-        print(json.dumps(found.as_dict(), indent=2))
+        print_json(found.as_dict())
     else:
         from ambidex.diagnosis.words import in_words
 
-        print(in_words(found))
+        say(in_words(found))
     if figure is not None:
         from ambidex.diagnosis.picture import save_figure
 

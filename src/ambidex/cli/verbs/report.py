@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ambidex.cli.options import AsJson
+from ambidex.cli.options import AsJson, print_json, say
 
 app = typer.Typer()
 
@@ -19,21 +18,34 @@ def report(
     out: Annotated[Path, typer.Option(help="The HTML page.")] = Path("report.html"),
     tables: Annotated[Path | None, typer.Option(help="Also write tables here: Markdown, LaTeX, CSV.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write figures here: PNG and SVG.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Also write this CSV file: a row per scenario, of runs of one method.")
+    ] = None,
+    summaries: Annotated[
+        Path | None, typer.Option(help="Also copy here what is worth keeping of each run, without its logs.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap intervals.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Report runs on one HTML page that opens from disk, beside the paper's figures.
 
     Example: ambidex report runs --out report.html --tables tables --figures figures
+
+    Example: ambidex report runs --table table.csv --summaries results
     """
     from ambidex.report import write_report
 
-    written = write_report(directories, out, tables=tables, figures=figures, seed=seed)
+    written = write_report(
+        directories, out, tables=tables, figures=figures, table=table, summaries=summaries, seed=seed
+    )
     if as_json:
-        print(json.dumps(written, indent=2))
+        print_json(written)
         return
-    for path in (*written["tables"], *written["figures"], written["page"]):
-        print(path)
+    for path in (*written["tables"], *written["figures"], written["table"], written["page"]):
+        if path is not None:
+            say(path)
+    if written["summaries"]:
+        say(f"{len(written['summaries'])} summaries in {summaries}")
     absent = len(written["missing"]) + len(written["unreadable"])
     if absent:
         print(f"runs missing, unfinished or unreadable: {absent}; the page lists them")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import typer
 
-from ambidex.cli.options import AsJson
+from ambidex.cli.options import AsJson, print_json
 
 app = typer.Typer()
 
@@ -21,7 +19,7 @@ def list_scenarios(as_json: AsJson = False) -> None:
 
     if as_json:
         found = [scenarios.get(name).model_dump(mode="json") for name in scenarios.names()]
-        print(json.dumps(found, indent=2))
+        print_json(found)
         return
     for name in scenarios.names():
         print(_entry(name, scenarios.get(name).description))

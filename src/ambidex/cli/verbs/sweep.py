@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from ambidex.cli.options import CHECK_FAILED, AsJson, SpreadingCommand, print_table
+from ambidex.cli.options import (
+    CHECK_FAILED,
+    AlgorithmName,
+    AsJson,
+    PresetName,
+    SpreadingCommand,
+    Trust,
+    print_json,
+    print_table,
+)
+from ambidex.cli.options import say as tell
+from ambidex.experiment.configure.algorithms import PPO
 from ambidex.experiment.configure.methods import METHODS
 
 app = typer.Typer()
@@ -19,11 +29,14 @@ def sweep(
     scenarios: Annotated[list[str], typer.Option(help="One or more scenarios.")],
     methods: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(METHODS.names)}.")],
     out: Annotated[Path, typer.Option(help="Where the runs are kept.")],
+    algorithm: Annotated[AlgorithmName | None, typer.Option(help=f"{PPO.name} by default.")] = None,
+    preset: PresetName = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
     steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
     assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or Ray tasks.")] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; one per core by default.")] = None,
+    trust: Trust = False,
 ) -> None:
     """Train a grid of runs; the same command again skips what is done and resumes what is not.
 
@@ -31,18 +44,22 @@ def sweep(
 
     Example: ambidex sweep --scenarios A1.1 A2.1 --methods ppo asl --seeds 12 --out runs
     """
+    from ambidex.experiment.configure.foreign import refuse_foreign_code
     from ambidex.experiment.configure.presets import read_assignments
     from ambidex.experiment.many_runs import sweep as sweeping
 
-    overrides = read_assignments(assignments or []) | ({} if steps is None else {"steps": steps})
+    options = {"steps": steps, "algorithm": algorithm, "preset": preset}
+    overrides = read_assignments(assignments or []) | {k: v for k, v in options.items() if v is not None}
     runs = sweeping.plan(scenarios, methods, range(seeds), out, overrides)
-    print(f"{len(runs)} runs in {out}; `ambidex status {out}` shows how far they are")
+    for run in runs:
+        refuse_foreign_code(run.config, str(run.config.scenario), trust=trust or "env" in overrides)
+    tell(f"{len(runs)} runs in {out}; `ambidex status {out}` shows how far they are")
 
     def say(outcome: sweeping.Outcome) -> None:
-        print(f"{outcome.state}: {outcome.run.directory} {outcome.message or ''}".rstrip(), flush=True)
+        tell(f"{outcome.state}: {outcome.run.directory} {outcome.message or ''}".rstrip())
 
     outcomes = sweeping.sweep(runs, out, engine=engine, jobs=jobs, listener=say)
-    if any(outcome.state == "failed" for outcome in outcomes):
+    if any(outcome.state in ("failed", "collapsed") for outcome in outcomes):
         raise typer.Exit(CHECK_FAILED)
 
 
@@ -59,7 +76,7 @@ def status(
 
     rows = read_status(directory)
     if as_json:
-        print(json.dumps([row.as_json() for row in rows]))
+        print_json([row.as_json() for row in rows], indent=None)
         return
     print_table(
         ["run", "state", "steps", "return", "steps/s", "left", ""],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ambidex.cli.options import CHECK_FAILED, AsJson, Description
+from ambidex.cli.options import CHECK_FAILED, AsJson, Description, print_json, say
 
 app = typer.Typer()
 
@@ -56,11 +55,11 @@ def lint(
         trusted = robot_group(robot)
     findings = lint_file(description, environment, robot=trusted, trust=trust)
     if as_json:
-        print(json.dumps([finding.as_dict() for finding in findings], indent=2))
+        print_json([finding.as_dict() for finding in findings])
     else:
         for finding in findings:
-            print(finding)
-        print(f"{description}: {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
+            say(finding)
+        say(f"{description}: {len(findings) or 'no'} finding{'' if len(findings) == 1 else 's'}")
     if findings:
         raise typer.Exit(CHECK_FAILED)
 
@@ -81,9 +80,9 @@ def describe(
 
     group = load(description)
     if as_json:
-        print(json.dumps(description_data(group), indent=2))
+        print_json(description_data(group))
     else:
-        print(in_words(group))
+        say(in_words(group))
     if figure is not None:
         from ambidex.symmetry.show.picture import save_figure
 

@@ -1,0 +1,1 @@
+"""One file for each step of the flow, with the verbs that belong to it."""
