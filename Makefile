@@ -7,7 +7,7 @@ DOCS := .venv/docs
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 BENCHMARK := OMP_NUM_THREADS=1 $(BIN)/python
 
-.PHONY: setup demo test test-slow lint docs bench bench-full clean
+.PHONY: setup demo test test-slow test-peers lint docs bench bench-full clean
 
 setup: $(READY)
 
@@ -33,6 +33,13 @@ test: $(READY)
 
 test-slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m "slow or sb3_versions" -q -rs
+
+# Inside the real rsl_rl, cusrl and jax, and over the robots of example-robot-data, which needs no dependencies here.
+test-peers: $(READY)
+	$(INSTALL) -e ".[peers]"
+	$(INSTALL) --no-deps "example-robot-data>=6.0"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs tests/symmetry tests/learn/networks -k "rsl_rl or cusrl or jax"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -rs -m slow tests/derivation
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ CSV beside a figure. The weights of the losses are the presets of ``triangle-rus
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,20 +69,30 @@ def draw(curves: dict[str, np.ndarray], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def main() -> None:
+def table(
+    families: Sequence[str], curve_of: Callable[[str, int, int], list[float]], description: str
+) -> tuple[dict[str, np.ndarray], Path | None]:
+    """Train every family with so many seeds as the command line says, print the table and write it as CSV.
+
+    :param curve_of: the returns of a family, seed and number of steps, one for every `ROLLOUT` steps
+    :return: the curves, and where the command line wants them
+    """
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--steps", type=int, default=25_600)
+    parser.add_argument("--only", default="", help="families whose name begins so")
     parser.add_argument("--out", type=Path, help="of a .csv and a .png file")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     shown = [steps for steps in SHOWN if steps <= arguments.steps]
     lines = ["family," + ",".join(f"{steps},{steps} error" for steps in shown)]
     curves: dict[str, np.ndarray] = {}
-    for family in FAMILIES:
-        returns = np.array([curve(family, seed, arguments.steps) for seed in range(arguments.seeds)])
+    for family in families:
+        if not family.startswith(arguments.only):
+            continue
+        returns = np.array([curve_of(family, seed, arguments.steps) for seed in range(arguments.seeds)])
         curves[family] = returns
         points = returns[:, [steps // ROLLOUT - 1 for steps in shown]]
         errors = points.std(axis=0, ddof=1) / np.sqrt(len(points))
@@ -90,7 +101,13 @@ def main() -> None:
         lines.append(f'"{family}",' + ",".join(f"{mean:.2f},{error:.2f}" for mean, error in pairs))
     if arguments.out is not None:
         write_text(arguments.out.with_suffix(".csv"), "\n".join(lines) + "\n")
-        draw(curves, arguments.out.with_suffix(".png"))
+    return curves, arguments.out
+
+
+def main() -> None:
+    curves, out = table(list(FAMILIES), curve, __doc__)
+    if out is not None:
+        draw(curves, out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ OUTSIDE = (
     "results/fits-in-training.png",
     "results/families-triangle.png",
     "results/report.html",
+    "results/table.csv",
 )
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
