@@ -146,6 +146,12 @@ def test_file_assignments_and_options_in_this_order(tmp_path):
     assert h.policy_weight == 0.003
 
 
+@pytest.mark.parametrize("nothing", ["null", "none", "None"])
+def test_actuators_are_left_out_by_the_words_that_people_use_for_nothing(nothing):
+    config = configure(None, [f"actuators={nothing}"], scenario="A1.1", method="equivariant")
+    assert config.hyperparameters.actuators is None
+
+
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [

@@ -54,13 +54,14 @@ def _require_names(values: Mapping[str, Any]) -> None:
 
 
 def read_assignments(assignments: Sequence[str]) -> dict[str, Any]:
-    """``["gamma=0.9", "net_arch=[64, 64]"]`` as values by name."""
-    values = {}
+    """``["gamma=0.9", "net_arch=[64, 64]"]`` as values by name; ``none`` is YAML's ``null``."""
+    values: dict[str, Any] = {}
     for assignment in assignments:
         key, separator, value = assignment.partition("=")
         if not separator:
             raise ValueError(f"{assignment!r} is not of the form key=value, such as learning_rate=1e-4")
-        values[key.strip()] = read_yaml(f"the value of {assignment!r}", value)
+        is_none = value.strip().lower() == "none"
+        values[key.strip()] = None if is_none else read_yaml(f"the value of {assignment!r}", value)
     return values
 
 
