@@ -235,11 +235,11 @@ def test_what_a_stopped_run_can_do(folder, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         patch.setattr("ambidex.experiment.one_run.training.Training._iterate", stop)
         assert typed(patch, *words, *[w for n, v in SMALL.items() for w in ("--set", f"{n}={v}")]) == 130
-    assert "`ambidex resume run` starts from the beginning" in capsys.readouterr().err
+    assert "`ambidex resume run --trust` starts from the beginning" in capsys.readouterr().err
     with monkeypatch.context() as patch:
         patch.setattr("ambidex.experiment.one_run.training.Training.say", lambda *a: None)
         patch.setattr("ambidex.experiment.one_run.training.Training._write_truth", lambda self: None)
         real = checkpoint.write
         patch.setattr(checkpoint, "write", lambda *a: (real(*a), stop()))
         assert typed(patch, "resume", "run", "--trust") == 130
-    assert "`ambidex resume run` continues" in capsys.readouterr().err
+    assert "`ambidex resume run --trust` continues" in capsys.readouterr().err

@@ -7,16 +7,25 @@ from ambidex.envs import scenarios
 from ambidex.experiment.configure.config import RunConfig
 
 
+def names_code(config: RunConfig) -> bool:
+    """Whether the environment is a ``module:Name-v0``, for which Gymnasium imports the module."""
+    return ":" in _environment(config)
+
+
 def refuse_foreign_code(config: RunConfig, where: str, *, trust: bool) -> None:
-    """Refuse an environment ``module:Name-v0``, for which Gymnasium imports the module.
+    """Refuse a configuration that `names_code`.
 
     :param where: the file that names it
     :param trust: that its reader knows where it comes from
     """
-    name = config.env or scenarios.get(str(config.scenario)).env
-    if ":" in name and not trust:
+    if names_code(config) and not trust:
+        name = _environment(config)
         module = name.partition(":")[0]
         raise ValueError(
             f"{where} names the environment {quoted(name)}, which runs the Python module {quoted(module)}; "
             "if you know where it comes from, give --trust"
         )
+
+
+def _environment(config: RunConfig) -> str:
+    return config.env or scenarios.get(str(config.scenario)).env

@@ -12,7 +12,7 @@ from ambidex.common.files import write_bytes
 from ambidex.common.reading import read_bytes
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig
-from ambidex.experiment.configure.foreign import refuse_foreign_code
+from ambidex.experiment.configure.foreign import names_code, refuse_foreign_code
 from ambidex.experiment.one_run import checkpoint, record
 from ambidex.experiment.one_run.progress import Reporter, Silent
 from ambidex.experiment.one_run.training import Training
@@ -126,8 +126,13 @@ def how_to_go_on(directory: Path) -> str:
     if not (directory / "run.json").exists():
         return "nothing was written, so there is nothing to resume"
     if not _has_checkpoint(directory):
-        return f"no checkpoint was written yet; `ambidex resume {directory}` starts from the beginning"
-    return f"`ambidex resume {directory}` continues"
+        return f"no checkpoint was written yet; `{_resume_command(directory)}` starts from the beginning"
+    return f"`{_resume_command(directory)}` continues"
+
+
+def _resume_command(directory: Path) -> str:
+    trust = " --trust" if names_code(record.read_config(directory)) else ""
+    return f"ambidex resume {directory}{trust}"
 
 
 def _require_checkpoint(directory: Path) -> None:
@@ -163,7 +168,7 @@ def _run(training: Training, directory: Path, *, is_resumed: bool = False) -> No
         )
         raise OSError(
             f"{error.strerror or error} ({error.filename or directory}); "
-            f"{whole}: mend the cause and `ambidex resume {directory}`"
+            f"{whole}: mend the cause and `{_resume_command(directory)}`"
         ) from error
     finally:
         training.close()
