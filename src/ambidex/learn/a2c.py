@@ -60,6 +60,7 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
         **A2C.policy_aliases,
         "EquivariantMlpPolicy": EquivariantActorCriticPolicy,
     }
+    _choices = (*SymmetricOnPolicy._choices, "fit_states")
 
     def __init__(
         self,

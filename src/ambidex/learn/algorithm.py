@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 import torch
@@ -25,8 +25,6 @@ from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.preparation import Preparation, state_of_version_0_1
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
-_CHOICES = ("symmetries", "loss", "symmetry_samples", "actuators")
-
 
 class SymmetricAlgorithm(BaseAlgorithm):
     """Stands before an algorithm of Stable-Baselines3 among the bases of a class, and gives it symmetries.
@@ -39,6 +37,9 @@ class SymmetricAlgorithm(BaseAlgorithm):
     :param symmetry_samples: k images drawn for each state of each minibatch; None for all of them
     :param kwargs: any keyword of the algorithm
     """
+
+    _choices: ClassVar[tuple[str, ...]] = ("symmetries", "loss", "symmetry_samples", "actuators")
+    """What the preparation is made from, and made anew where it is replaced."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
 
     @property
     def _choice(self) -> dict[str, object]:
-        return {name: getattr(self, name) for name in _CHOICES}
+        return {name: getattr(self, name) for name in self._choices}
 
     @classmethod
     def load(
@@ -132,7 +133,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
         **kwargs: Any,
     ) -> Self:
         """As Stable-Baselines3's; new symmetries or losses start their fit and history anew."""
-        if replaced := set(_CHOICES) & (kwargs.keys() | (custom_objects or {}).keys()):
+        if replaced := set(cls._choices) & (kwargs.keys() | (custom_objects or {}).keys()):
             kwargs["_replaced"] = frozenset(replaced)
         try:
             model = super().load(path, env, device, custom_objects, print_system_info, force_reset, **kwargs)

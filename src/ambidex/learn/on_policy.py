@@ -50,6 +50,20 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
         super()._setup_losses()
         if self.fast is True and (reason := self._why_not_fast()):
             raise ValueError(f"fast=True: {reason}; use fast=None")
+        assert self._preparation is not None
+        if self._preparation.learns_from_transitions:
+            self._refuse_without_transitions()
+
+    def _refuse_without_transitions(self) -> None:
+        if self.n_steps < 2:
+            raise ValueError(
+                "n_steps=1: a roll-out of one step holds no transition to learn from; use at least 2"
+            )
+        if self.use_sde:
+            raise ValueError(
+                "use_sde=True has no standard deviation of its own for each action, which the fit from "
+                "transitions needs; use use_sde=False"
+            )
 
     def _why_not_fast(self) -> str | None:
         """Why the fast path cannot serve this model, in words; None if it can."""

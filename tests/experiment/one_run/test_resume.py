@@ -36,7 +36,7 @@ CONFIGS = {
         "triangle-rust",
         "asl",
         {key: value for key, value in SMALL.items() if key not in ("batch_size", "n_epochs")}
-        | {"algorithm": "a2c", "num_envs": 2, "rounds": 3, "steps": 2 * 16 * 3 * 8, "fit_states": 160},
+        | {"algorithm": "a2c", "num_envs": 2, "rounds": 3, "steps": 2 * 16 * 3 * 8, "fit_states": 400},
     ),
     "trpo": resolve(
         "triangle-rust",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,11 @@ import torch
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ambidex.actuators.action_map import ActionMap
-from ambidex.learn import ASL, PairwiseFit, SymmetricA2C
+from ambidex.envs.triangle.robot import TriangleVecEnv
+from ambidex.learn import ASL, PairwiseFit, SymmetricA2C, TransitionFit
 from ambidex.learn.update.forward import snapshot_means
 from ambidex.learn.update.rollout_data import stack_images
-from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry import SymmetryGroup, load
 
 World = Callable[[], Any]
 SMALL: dict[str, Any] = {"n_steps": 8, "seed": 1, "device": "cpu", "policy_kwargs": {"net_arch": [8]}}
@@ -106,3 +108,21 @@ def _batch(model: SymmetricA2C) -> Any:
 def test_states_that_are_no_number_are_refused(triangle_world: World, wrong: Any) -> None:
     with pytest.raises(ValueError, match="fit_states is a number of states"):
         SymmetricA2C("MlpPolicy", triangle_world(), fit_states=wrong, **SMALL)
+
+
+def test_another_number_of_states_takes_the_place_of_the_saved_one(
+    triangle: SymmetryGroup, triangle_world: World, tmp_path: Path
+) -> None:
+    model = SymmetricA2C("MlpPolicy", triangle_world(), symmetries=triangle, loss=ASL(0.5), **SMALL)
+    model.save(tmp_path / "model")
+    loaded = SymmetricA2C.load(tmp_path / "model", env=triangle_world(), fit_states=0)
+    assert loaded._preparation is not None and loaded._preparation._pool is None
+
+
+@pytest.mark.parametrize("wrong", [{"n_steps": 1}, {"use_sde": True}])
+def test_what_gives_no_transitions_to_learn_from_is_refused(wrong: dict[str, Any]) -> None:
+    env = TriangleVecEnv(2, seed=0)
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        SymmetricA2C(
+            "MlpPolicy", env, symmetries=load("triangle"), actuators=TransitionFit(), **SMALL | wrong
+        )

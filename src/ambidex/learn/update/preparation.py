@@ -19,6 +19,7 @@ from ambidex.learn.fits.protocol import Metric, WatchesTransitions
 from ambidex.learn.losses import gates
 from ambidex.learn.losses.constants import Batch
 from ambidex.learn.losses.loss import LossState, SymmetryLoss, by_kind
+from ambidex.learn.update import value_distance
 from ambidex.learn.update.actuators import ActuatorChoice, FittedActuators, KnownActuators
 from ambidex.learn.update.actuators import start as start_actuators
 from ambidex.learn.update.forward import snapshot_means
@@ -31,7 +32,6 @@ from ambidex.learn.update.rollout_data import (
     stack_images,
     transitions,
 )
-from ambidex.learn.update.value_distance import value_distances
 from ambidex.symmetry import IndexMap, SymmetryGroup
 
 
@@ -70,7 +70,7 @@ class Preparation:
         )
         self.actuators = start_actuators(actuators, group)
         if fit_states:
-            self._pool = Pool(fit_states, self._transforms, self._learns_from_transitions)
+            self._pool = Pool(fit_states, self._transforms, self.learns_from_transitions)
         self._value_distances: list[Metric] = []
 
     def prepare(
@@ -106,7 +106,9 @@ class Preparation:
             self._fitted = None
             if self.names:
                 images = only_images(observations)
-                self._value_distances = value_distances(policy, images, data["values"], self.names)
+                self._value_distances = value_distance.value_distances(
+                    policy, images, data["values"], self.names
+                )
             # The fits see the roll-out with the policy that made it; the first step of the update changes it.
             for state in (*self.states.values(), *self._actuator_states):
                 state.watch(watched)
@@ -148,10 +150,12 @@ class Preparation:
         ]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return {name: array for state in self._lasting for name, array in state.state().items()}
+        own = {name: array for state in self._lasting for name, array in state.state().items()}
+        return own | value_distance.as_state(self._value_distances)
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         self._fitted = None
+        self._value_distances = value_distance.from_state(state, self.names)
         for own in self._lasting:
             own.set_state(state)
         known, given = ({name.partition("/")[0] for name in names} for names in (self.state(), state))
@@ -171,7 +175,7 @@ class Preparation:
         return *self.states.values(), *self._actuator_states, *pool
 
     @property
-    def _learns_from_transitions(self) -> bool:
+    def learns_from_transitions(self) -> bool:
         fits = (getattr(state, "fit", None) for state in self.states.values())
         return isinstance(self.actuators, FittedActuators) or any(
             isinstance(fit, WatchesTransitions) for fit in fits

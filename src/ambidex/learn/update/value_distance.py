@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.update.forward import snapshot_values
+
+STATE = "value_distance/mean"
 
 
 def value_distances(
@@ -23,3 +28,15 @@ def value_distances(
     """
     distances = (snapshot_values(policy, images) - values[:, None]).abs().mean(dim=0).tolist()
     return [("value_distance", name, "", distance) for name, distance in zip(names, distances, strict=True)]
+
+
+def as_state(measured: Sequence[Metric]) -> dict[str, npt.NDArray[Any]]:
+    """What was measured last, which is logged until the next time, so that a restart must not lose it."""
+    return {STATE: np.array([value for *_, value in measured])} if measured else {}
+
+
+def from_state(state: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> list[Metric]:
+    """What `as_state` kept; nothing from the state of a version that kept nothing."""
+    if STATE not in state:
+        return []
+    return [("value_distance", name, "", float(own)) for name, own in zip(names, state[STATE], strict=True)]
