@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import torch
+from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
@@ -15,6 +16,7 @@ from stable_baselines3.common.utils import update_learning_rate
 from torch import Tensor
 
 from ambidex.learn.losses.loss import LossChoice
+from ambidex.learn.networks.log_std import raise_noise
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.on_policy import SymmetricOnPolicy
 from ambidex.learn.update import autograd as generic
@@ -49,6 +51,9 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
     :param learning_rate_range: the lowest and highest rate that ``desired_kl`` may choose; by default from a
         tenth of the scheduled rate to that rate itself, since a rate that rises in the first iterations can
         end all exploration
+    :param std_floor: the least standard deviation of the noise (of canonical commands, behind which actuators
+        stand), to which each update is brought back: noise that dies before a robot has learned to walk
+        cannot find how. What the policy does without noise learns on; None for no floor
     :param fast: whether update and roll-out take the fast path for plain MLP policies on the CPU: None where
         there are symmetries and the policy allows it, True always (an error where it cannot), False never
     :param kwargs: any keyword of Stable-Baselines3's PPO
@@ -70,6 +75,7 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         symmetry_samples: int | None = None,
         desired_kl: float | None = None,
         learning_rate_range: tuple[float, float] | None = None,
+        std_floor: float | None = None,
         fast: bool | None = None,
         _init_setup_model: bool = True,
         **kwargs: Any,
@@ -87,12 +93,14 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         )
         self.desired_kl = desired_kl
         self.learning_rate_range = learning_rate_range
+        self.std_floor = std_floor
         self._followed_rate: float | None = None  # what desired_kl chose for the next update
         if _init_setup_model:
             self._setup_model()
 
     def _setup_losses(self) -> None:
         _check_kl(self.desired_kl, self.learning_rate_range)
+        _check_floor(self.std_floor, self.action_space, self.use_sde)
         super()._setup_losses()
 
     def _why_not_fast(self) -> str | None:
@@ -105,6 +113,8 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
     def train(self) -> None:
         """Fit, then for each minibatch: stack, forward, losses, step."""
         super().train()
+        if self.std_floor is not None:
+            raise_noise(self.policy, self.std_floor)
         if self.desired_kl is not None:
             self._follow_kl(self.desired_kl)
 
@@ -188,3 +198,13 @@ def _check_kl(desired: float | None, bounds: tuple[float, float] | None) -> None
         lowest, highest = bounds
         if not 0 < lowest <= highest < float("inf"):
             raise ValueError(f"learning_rate_range is a lowest and a highest rate above 0; got {bounds!r}")
+
+
+def _check_floor(least: float | None, space: spaces.Space[Any], use_sde: bool) -> None:
+    if least is None:
+        return
+    if not isinstance(least, int | float) or isinstance(least, bool) or not 0 < least < float("inf"):
+        raise ValueError(f"std_floor is a positive number, such as 0.3, or None; got {least!r}")
+    if use_sde or not isinstance(space, spaces.Box):
+        reason = "use_sde=True" if use_sde else f"the actions are {space}"
+        raise ValueError(f"std_floor is for a Gaussian with a noise of its own for each action: {reason}")

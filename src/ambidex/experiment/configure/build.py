@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
+import numpy as np
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
@@ -78,17 +79,29 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
     h = config.hyperparameters
     algorithm = ALGORITHMS.get(config.algorithm)
     kind: Any = algorithm.model()
+    own = algorithm.arguments(h)
+    if "std_floor" in own:
+        own["std_floor"] = floor_of_noise(own["std_floor"], env.action_space)
     model: SymmetricAlgorithm = kind(
         env=env,
         **method_arguments(config, env.observation_space, group),
         symmetries=group,
         symmetry_samples=h.symmetry_samples,
         actuators=None if h.actuators is None else FITS.get(h.actuators).make("mx", h.update_weight),
-        **algorithm.arguments(h),
+        **own,
         seed=config.seed,
         device="cpu",
     )
     return model
+
+
+def floor_of_noise(floor: float, space: gym.Space[Any]) -> float | None:
+    """``std_floor`` for these actions: none for choices, and less where their ranges are narrow."""
+    if not isinstance(space, gym.spaces.Box):
+        return None
+    half = (space.high.astype(float) - space.low) / 2
+    bounded = half[np.isfinite(half) & (half > 0)]
+    return floor * min(1.0, float(np.exp(np.log(bounded).mean()))) if len(bounded) else floor
 
 
 def policy_name(observation_space: gym.Space[Any]) -> str:

@@ -111,6 +111,11 @@ class Hyperparameters(_Strict):
     desired_kl: float | None = Field(
         default=None, gt=0, description="the learning rate follows the KL divergence; null: it is constant"
     )
+    std_floor: float | None = Field(
+        default=None,
+        gt=0,
+        description="the least std of the noise, of half the actions' range where that is below 1; null: none",
+    )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
     normalize: bool = Field(
         default=False, description="running normalisation of observations and rewards, symmetric"

@@ -1,9 +1,12 @@
-"""The noise of an equivariant Gaussian: one standard deviation for each orbit of actuators."""
+"""The noise of a Gaussian policy: one standard deviation for each orbit of actuators, and its floor."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
+from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor, nn
 
 from ambidex.common.arrays import FloatArray, IntArray
@@ -65,3 +68,11 @@ def noise_of_orbits(matrices: FloatArray) -> tuple[IntArray, FloatArray]:
     mean = np.bincount(orbit, log_std) / np.bincount(orbit)
     offset = log_std - mean[orbit]
     return orbit, np.where(np.abs(offset) < 1e-12, 0.0, offset)
+
+
+@torch.no_grad()
+def raise_noise(policy: ActorCriticPolicy, least: float) -> None:
+    """Bring every standard deviation that is below ``least`` up to it; that of an orbit is its mean."""
+    tied: TiedLogStd | None = getattr(policy, "tied_log_std", None)
+    log_std = policy.log_std if tied is None else tied.tied
+    log_std.clamp_(min=math.log(least))
