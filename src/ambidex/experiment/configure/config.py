@@ -114,7 +114,7 @@ class Hyperparameters(_Strict):
     std_floor: float | None = Field(
         default=None,
         gt=0,
-        description="the least std of the noise, of half the actions' range where that is below 1; null: none",
+        description="the least std of the noise, less where actions have ranges below 1; null: none",
     )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
     normalize: bool = Field(
