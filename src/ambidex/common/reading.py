@@ -63,14 +63,7 @@ def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
             file.seek(0)
             with np.load(file, allow_pickle=False) as stored:
                 return {name: _member(path, stored, name) for name in stored.files}
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-            KeyError,
-        ) as error:
+        except _BROKEN_ARCHIVE as error:
             raise ValueError(f"{path} is damaged: {error}") from None
 
 
