@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.distributions import DiagGaussianDistribution
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.torch_layers import (
     BaseFeaturesExtractor,
     CombinedExtractor,
@@ -155,6 +155,10 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         layers = [layer for own in self.tied_layers().values() for layer in own]
         free = [free.square().sum() for layer in layers for free in layer.free()]
         return self.relax_penalty * torch.stack(free).sum() if free else torch.zeros((), device=self.device)
+
+
+POLICIES: dict[str, type[BasePolicy]] = {"EquivariantMlpPolicy": EquivariantActorCriticPolicy}
+"""By the names that on-policy algorithms know besides Stable-Baselines3's."""
 
 
 def _refuse(
