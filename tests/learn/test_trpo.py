@@ -19,8 +19,8 @@ from torch.distributions import kl_divergence
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from ambidex.learn import ASL, MSL, PSL, Augmentation, NonFiniteLoss, PairwiseFit
-from ambidex.learn.update.autograd import GateLog
 from ambidex.learn.update.minibatch import Minibatch
+from ambidex.learn.update.symmetry_terms import GateLog
 from ambidex.symmetry import SymmetryGroup
 from tests.learn import obvious
 from tests.learn.test_a2c import rolled_out

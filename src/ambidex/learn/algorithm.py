@@ -50,23 +50,21 @@ class SymmetricAlgorithm(BaseAlgorithm):
         loss: LossChoice = None,
         actuators: ActuatorChoice = None,
         symmetry_samples: int | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(policy, env, _init_setup_model=False, **kwargs)  # type: ignore[call-arg]
-        if issubclass(self.policy_class, EquivariantActorCriticPolicy) and symmetries is not None:
-            self.policy_kwargs = {"symmetries": symmetries, **self.policy_kwargs}
+        # Here and in subclasses first, since Stable-Baselines3 ends its own __init__ with `_setup_model`.
         self.symmetries = symmetries
         self.loss = loss
         self.actuators = actuators
         self.symmetry_samples = symmetry_samples
         self._preparation: Preparation | None = None
         self._gate_metrics: list[Metric] = []
-        if _init_setup_model:
-            self._setup_model()
+        super().__init__(policy, env, **kwargs)  # type: ignore[call-arg]
 
     def _setup_model(self) -> None:
         kind = self.policy_class
+        if issubclass(kind, EquivariantActorCriticPolicy) and self.symmetries is not None:
+            self.policy_kwargs = {"symmetries": self.symmetries, **self.policy_kwargs}
         if self.actuators is not None:
             refuse_space(self.action_space)
             self.policy_class = actuated(kind)

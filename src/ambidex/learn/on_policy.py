@@ -38,13 +38,10 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
         env: GymEnv | str,
         *,
         fast: bool | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(policy, env, _init_setup_model=False, **kwargs)
         self.fast = fast
-        if _init_setup_model:
-            self._setup_model()
+        super().__init__(policy, env, **kwargs)
 
     def _setup_losses(self) -> None:
         super()._setup_losses()

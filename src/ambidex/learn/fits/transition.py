@@ -24,7 +24,7 @@ from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target
 from ambidex.learn.fits.pairwise import spread_penalty
-from ambidex.learn.fits.protocol import Metric, Weight
+from ambidex.learn.fits.protocol import Metric, Weight, check_weights
 from ambidex.symmetry import SymmetryGroup
 
 
@@ -63,11 +63,7 @@ class TransitionFit:
     largest_scale: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("update_weight", "function_weight"):
-            if not callable(getattr(self, name)):
-                raise ValueError(
-                    f"TransitionFit: {name} is a function of one number; got {getattr(self, name)!r}"
-                )
+        check_weights(self)
         if not self.memory > 0:
             raise ValueError(
                 f"TransitionFit: memory is a positive number of transitions; got {self.memory!r}"
