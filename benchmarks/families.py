@@ -9,6 +9,7 @@ CSV beside a figure. The weights of the losses are the presets of ``triangle-rus
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "MSL, actuators": {"loss": MSL(policy_weight=0.1, value_weight=0.1), "actuators": TransitionFit()},
     "equivariant, actuators": {"policy": "EquivariantMlpPolicy", "actuators": TransitionFit()},
 }
+CurveOf = Callable[[str, int, int], list[float]]
 ROLLOUT = 256  # steps of all environments together
 SHOWN = (1280, 3328, 6400, 12_800, 19_200, 25_600)
 
@@ -70,7 +72,7 @@ def draw(curves: dict[str, np.ndarray], path: Path) -> None:
 
 
 def table(
-    families: Sequence[str], curve_of: Callable[[str, int, int], list[float]], description: str
+    families: Sequence[str], curve_of: CurveOf, description: str
 ) -> tuple[dict[str, np.ndarray], Path | None]:
     """Train every family with so many seeds as the command line says, print the table and write it as CSV.
 
@@ -84,6 +86,9 @@ def table(
     parser.add_argument("--steps", type=int, default=25_600)
     parser.add_argument("--only", default="", help="families whose name begins so")
     parser.add_argument("--out", type=Path, help="of a .csv and a .png file")
+    parser.add_argument(
+        "--curves", type=Path, help="a folder that keeps every curve, and spares those it has"
+    )
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     shown = [steps for steps in SHOWN if steps <= arguments.steps]
@@ -92,7 +97,12 @@ def table(
     for family in families:
         if not family.startswith(arguments.only):
             continue
-        returns = np.array([curve_of(family, seed, arguments.steps) for seed in range(arguments.seeds)])
+        returns = np.array(
+            [
+                kept(curve_of, family, seed, arguments.steps, arguments.curves)
+                for seed in range(arguments.seeds)
+            ]
+        )
         curves[family] = returns
         points = returns[:, [steps // ROLLOUT - 1 for steps in shown]]
         errors = points.std(axis=0, ddof=1) / np.sqrt(len(points))
@@ -102,6 +112,18 @@ def table(
     if arguments.out is not None:
         write_text(arguments.out.with_suffix(".csv"), "\n".join(lines) + "\n")
     return curves, arguments.out
+
+
+def kept(curve_of: CurveOf, family: str, seed: int, steps: int, folder: Path | None) -> list[float]:
+    """A curve, read from the folder where it is there."""
+    if folder is None:
+        return curve_of(family, seed, steps)
+    path = folder / f"{family.replace(', ', '-').replace(' ', '-')}-{seed}-{steps}.json"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(curve_of(family, seed, steps)))
+    found: list[float] = json.loads(path.read_text())
+    return found
 
 
 def main() -> None:
