@@ -61,6 +61,7 @@ OF_SAC: dict[str, dict[str, Any]] = {
     "MSL": {"loss": MSL(policy_weight=1.0, value_weight=0.5)},
     "ASL": {"loss": ASL(**families.ADAPTIVE | {"policy_weight": 1.0}, fit=TransitionFit())},
     "equivariant": {"symmetry_samples": None, "policy": "EquivariantMlpPolicy"},
+    "equivariant, actuators": {"symmetry_samples": None, **METHODS["equivariant, actuators"]},
 }
 
 
