@@ -11,7 +11,7 @@ from gymnasium import spaces
 from stable_baselines3 import SAC
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn
 from stable_baselines3.common.utils import polyak_update
 from stable_baselines3.sac.policies import SACPolicy
 
@@ -22,7 +22,7 @@ from ambidex.learn.losses.mirror import MSL
 from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.off_policy.action_range import ActionRange
 from ambidex.learn.off_policy.canonical import canonical_actions, canonical_range
-from ambidex.learn.off_policy.policy import EquivariantSACPolicy, refuse_inexact
+from ambidex.learn.off_policy.policy import EquivariantSACPolicy, expanded, refuse_inexact
 from ambidex.learn.off_policy.preparation import ReplayPreparation
 from ambidex.learn.off_policy.replay import SymmetricReplayBuffer
 from ambidex.learn.off_policy.update import Losses, gradient_step
@@ -207,6 +207,11 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
                 polyak_update(self.batch_norm_stats, self.batch_norm_stats_target, 1.0)
         self._n_updates += gradient_steps
         self._record(steps)
+
+    def collect_rollouts(self, *args: Any, **kwargs: Any) -> RolloutReturn:
+        """As Stable-Baselines3's; between two updates no parameter changes."""
+        with expanded(self.actor, with_gradient=False):
+            return super().collect_rollouts(*args, **kwargs)
 
     def _sample_action(
         self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
