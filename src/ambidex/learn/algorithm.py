@@ -21,7 +21,6 @@ from ambidex.learn.networks.actuated import Actuated, actuated
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update.actuators import ActuatorChoice, refuse_space
-from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.preparation import Preparation, state_of_version_0_1
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
@@ -78,27 +77,41 @@ class SymmetricAlgorithm(BaseAlgorithm):
             raise ValueError(
                 "a policy has actuators from the start or never; make a new model with actuators="
             )
-        if losses or self._needs_symmetry:
-            refuse_policy(self.policy, losses)  # type: ignore[arg-type]
-            refuse_environment(self.env, self._transforms_of(losses))
+        self._refuse(losses)
         saved = self._preparation  # a loaded model brings its own
         replaced: frozenset[str] = self.__dict__.pop("_replaced", frozenset())
         is_current = isinstance(getattr(saved, "states", None), dict)
         if replaced or not is_current:
-            self._preparation = Preparation(
-                self.symmetries,
-                losses,
-                self.symmetry_samples,
-                self.action_space,
-                self.actuators,
-                fit_states=self._fit_states,
-            )
+            self._preparation = self._new_preparation(losses)
             if saved is not None and is_current and not replaced & {"symmetries", "actuators"}:
-                self._preparation.actuators = saved.actuators  # another loss is no other robot
+                self._preparation.keep_actuators(saved)
             elif saved is not None and not replaced:
                 self._preparation.set_state(state_of_version_0_1(saved))
-            apply_actuators(self._preparation.actuators, self.policy)
+            self._apply_actuators()
         self._prepared_choice = self._choice
+
+    def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
+        """Raise a ValueError for what these losses, or the network, cannot work with."""
+        if losses or self._needs_symmetry:
+            refuse_policy(self.policy, losses)  # type: ignore[arg-type]
+            refuse_environment(self.env, self._transforms_of(losses))
+
+    def _new_preparation(self, losses: Mapping[str, SymmetryLoss]) -> Preparation:
+        return Preparation(
+            self.symmetries,
+            losses,
+            self.symmetry_samples,
+            self.action_space,
+            self.actuators,
+            fit_states=self._fit_states,
+        )
+
+    def _apply_actuators(self) -> None:
+        """Bring the present scales and offsets to the policy."""
+        assert self._preparation is not None
+        if (own := self._preparation.actuators) is not None:
+            assert isinstance(self.policy, Actuated)
+            self.policy.set_actuators(own.scale, own.offset)
 
     @property
     def _fit_states(self) -> int:
@@ -143,7 +156,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
                 "load it as it was saved"
             ) from None
         if model._preparation is not None:
-            apply_actuators(model._preparation.actuators, model.policy)
+            model._apply_actuators()
         return model
 
     def _excluded_save_params(self) -> list[str]:
@@ -207,7 +220,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
         """Continue from what `symmetry_state` gave."""
         assert self._preparation is not None
         self._preparation.set_state(state)
-        apply_actuators(self._preparation.actuators, self.policy)
+        self._apply_actuators()
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.learn.algorithm import SymmetricAlgorithm
-from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.fast.rollout import collect_rollouts, why_not_rollout
 from ambidex.learn.update.iteration import Iteration
 
@@ -100,9 +99,8 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
 
     def _after_update(self, iteration: Iteration, value_gate_ratio: npt.NDArray[np.float64]) -> None:
         """Bring the actuators' scales to the next roll-out, and keep what the gates did."""
-        assert self._preparation is not None
         # Never within a roll-out: its commands are read back with the scales that the policy has.
-        apply_actuators(self._preparation.actuators, self.policy)
+        self._apply_actuators()
         gated = [] if iteration.gates is None else (~iteration.gates.always).nonzero().flatten().tolist()
         self._gate_metrics = [
             ("value_gate_ratio", iteration.names[j], "", float(value_gate_ratio[j])) for j in gated

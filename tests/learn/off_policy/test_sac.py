@@ -211,7 +211,6 @@ def test_a_loss_that_is_not_finite_leaves_the_parameters(make_world: Any) -> Non
         ({"loss": ASL(), "fit_interval": 0}, "fit_interval"),
         ({"loss": MSL(), "symmetry_samples": 8}, "symmetry_samples"),
         ({"loss": MSL(), "symmetries": None}, "pass symmetries="),
-        ({"actuators": TransitionFit()}, "actuators: tanh holds"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str, make_world: Any) -> None:

@@ -92,7 +92,7 @@ class SquashedActor(torch.nn.Module):
         self.extractor = actor.features_extractor
         self.hidden = _plain(actor.latent_pi)
         self.means = _plain(actor.mu)
-        actions = ActionRange.of(policy.action_space)
+        actions = ActionRange.of_policy(policy)
         self.centre = torch.nn.Buffer(torch.tensor(actions.centre, dtype=torch.float32))
         self.half_range = torch.nn.Buffer(torch.tensor(actions.half, dtype=torch.float32))
 
