@@ -45,6 +45,8 @@ class SymmetricReplayBuffer(ReplayBuffer):
         space = kwargs.get("observation_space", args[1] if len(args) > 1 else None)
         kind: type = cls
         if cls is SymmetricReplayBuffer and isinstance(space, spaces.Dict):
+            if "n_steps" in kwargs:
+                raise ValueError("n_steps: Stable-Baselines3 has no such replay of Dict observations")
             kind = SymmetricDictReplayBuffer
         elif cls is SymmetricReplayBuffer and "n_steps" in kwargs:
             kind = SymmetricNStepReplayBuffer

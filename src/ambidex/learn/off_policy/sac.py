@@ -109,7 +109,8 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
             if symmetries is not None:
                 self.replay_buffer_kwargs = {"symmetries": symmetries, **self.replay_buffer_kwargs}
             if self.n_steps > 1:
-                self.replay_buffer_kwargs |= {"n_steps": self.n_steps, "gamma": self.gamma}
+                own = {"n_steps": self.n_steps, "gamma": self.gamma}
+                self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, **own}
                 self.n_steps = 1  # Stable-Baselines3 would warn that it leaves them to the buffer
         self.symmetry_clip_range = symmetry_clip_range
         self.fit_interval = fit_interval
@@ -153,6 +154,11 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
             raise ValueError(
                 f"{fitting[0]} fit reads whole transitions, of which optimize_memory_usage=True keeps a part "
                 "only; use optimize_memory_usage=False"
+            )
+        if fitting and self.fit_interval >= self.buffer_size:
+            raise ValueError(
+                f"{fitting[0]} fit waits for fit_interval={self.fit_interval} new transitions, which a "
+                f"replay of buffer_size={self.buffer_size} never holds; use a smaller fit_interval"
             )
         if (losses or self.actuators is not None) and self.use_sde:
             raise ValueError(
