@@ -26,7 +26,7 @@ def read_bytes(path: Path, most: int = LARGEST_ARRAYS) -> bytes:
             raise ValueError(f"{path} is not a regular file")
         if found.st_size > most:
             raise ValueError(f"{path} has {found.st_size:,} bytes, of which at most {most:,} are read")
-        return file.read(most)
+        return file.read(found.st_size)  # of one that grows meanwhile, what it was
 
 
 def read_text(path: Path, most: int = LARGEST_TEXT) -> str:
