@@ -12,12 +12,12 @@ import pytest
 
 from ambidex.experiment.configure.presets import configure
 from ambidex.experiment.many_runs.status import status
-from ambidex.experiment.tuning.search import open_study, read_search, search
+from ambidex.experiment.tuning.search import open_study, read_search, search, write_best
 from ambidex.experiment.tuning.space import parse_space
 from ambidex.experiment.tuning.task import Task
 from ambidex.report.publish.tuning_page import write_tuning_page
 
-pytest.importorskip("optuna")
+optuna = pytest.importorskip("optuna")
 
 SETTINGS = {"n_steps": 16, "num_envs": 8, "n_epochs": 4, "evaluation_every": 4, "evaluation_episodes": 4}
 SPACE = {"learning_rate": [1.0e-9, 3.0e-3]}
@@ -95,6 +95,33 @@ def test_a_search_that_is_killed_goes_on_where_it_was(finished: Path, tmp_path: 
     assert scores(out) == scores(finished)
     assert f"{out}/best.yaml" in done.stdout
     assert (out / "best.yaml").read_text() == (finished / "best.yaml").read_text()
+
+
+def test_the_best_setting_is_what_its_trial_was_trained_with(tmp_path: Path) -> None:
+    space = parse_space({"learning_rate": {"low": 1.0e-4, "high": 1.0e-2}}, "test")
+    fixed = {
+        "hyperparameters": {"gamma": 0.5, "vf_coef": 0.25},
+        "vf_coef": 0.75,
+        "metrics_every": 2,
+        "seed": 9,
+    }
+    small = Task(("triangle",), "ppo", 128, overrides=fixed)
+    study = open_study(tmp_path, create=True)
+    trial = study.ask({"learning_rate": optuna.distributions.FloatDistribution(1e-4, 1e-2)})
+    study.tell(trial, 1.0)
+    write_best(study, small, space, tmp_path)
+    config = configure(tmp_path / "best.yaml", [], scenario="triangle", steps=128)
+    h = config.hyperparameters
+    assert (h.learning_rate, h.gamma, h.vf_coef) == (trial.params["learning_rate"], 0.5, 0.75)
+    assert (config.metrics_every, config.seed) == (2, 0)
+    assert [config] == small.configs(trial.params, 128)
+
+
+@pytest.mark.parametrize("fixed", [{"gamma": 0.9}, {"hyperparameters": {"gamma": 0.9}}])
+def test_what_is_searched_for_is_not_fixed_as_well(fixed: dict, tmp_path: Path) -> None:
+    both = Task(("triangle",), "ppo", 128, overrides=fixed)
+    with pytest.raises(ValueError, match="gamma is both in the search space and fixed"):
+        search(both, parse_space({"gamma": [0.9, 0.99]}, "test"), tmp_path, trials=1)
 
 
 def test_a_setting_that_breaks_the_run_is_a_bad_trial(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ import yaml
 from ambidex.common.files import write_bytes, write_json
 from ambidex.common.json import read_json
 from ambidex.common.words import listed
+from ambidex.experiment.configure.config import merge
 from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
@@ -117,8 +118,9 @@ def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None
     if not whole:
         return
     best = study.best_trial
-    values = {key: value for key, value in task.overrides.items() if key != "seed"}
-    values |= {"method": task.method, "hyperparameters": values_of(best.params, space)}
+    values = {key: value for key, value in merge({}, task.overrides).items() if key != "seed"}
+    values["method"] = task.method
+    values["hyperparameters"] |= values_of(best.params, space)
     said = (
         f"# Trial {best.number} of {len(study.trials)} of `ambidex tune` on {listed(task.robots)}: "
         f"{best.value:.4g} after {task.budget:,} steps.\n"
