@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import ambidex.experiment.tuning.search as searching
 from ambidex.experiment.configure.presets import configure
 from ambidex.experiment.many_runs.status import status
 from ambidex.experiment.tuning.search import open_study, read_search, search, write_best
@@ -122,6 +123,44 @@ def test_what_is_searched_for_is_not_fixed_as_well(fixed: dict, tmp_path: Path) 
     both = Task(("triangle",), "ppo", 128, overrides=fixed)
     with pytest.raises(ValueError, match="gamma is both in the search space and fixed"):
         search(both, parse_space({"gamma": [0.9, 0.99]}, "test"), tmp_path, trials=1)
+
+
+@pytest.fixture
+def returns_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is trained: a trial returns its gamma at every rung."""
+    monkeypatch.setattr(searching, "sweep", lambda runs, out, **options: [])
+    monkeypatch.setattr(
+        Task, "returns", lambda task, runs: {"triangle": runs[0].config.hyperparameters.gamma}
+    )
+
+
+def search_gammas(out: Path, gammas: list[float], at_once: int) -> list[tuple[float, list[int], str]]:
+    """Try these in this order, or go on with it; of each trial its gamma, its rungs and how it ended."""
+    if not (out / "study.db").exists():
+        study = open_study(out, create=True)
+        for gamma in gammas:
+            study.enqueue_trial({"gamma": gamma})
+    space = parse_space({"gamma": {"low": 0.0, "high": 1.0}}, "test")
+    batches = iter(range(len(gammas)))  # next() fails when there are more: it goes around in circles
+    search(
+        Task(("triangle",), "ppo", 900),
+        space,
+        out,
+        trials=len(gammas),
+        jobs=at_once,
+        after_batch=lambda: next(batches),
+    )
+    return [(params["gamma"], sorted(values), state) for params, values, state in scores(out)]
+
+
+@pytest.mark.usefixtures("returns_gamma")
+@pytest.mark.parametrize("falling", [False, True])
+def test_the_better_third_goes_on_in_whatever_order_they_come(falling: bool, tmp_path: Path) -> None:
+    gammas = sorted((one / 10 for one in range(1, 10)), reverse=falling)
+    ends = dict.fromkeys(gammas, ([1], "PRUNED"))
+    ends |= {0.7: ([1, 3], "PRUNED"), 0.8: ([1, 3], "PRUNED"), 0.9: ([1, 3, 9], "COMPLETE")}
+    found = search_gammas(tmp_path, gammas, at_once=9)
+    assert found == [(gamma, *ends[gamma]) for gamma in gammas]
 
 
 def test_a_setting_that_breaks_the_run_is_a_bad_trial(tmp_path: Path) -> None:

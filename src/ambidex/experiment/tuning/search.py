@@ -87,11 +87,9 @@ def open_study(out: Path, *, create: bool = False) -> optuna.Study:
     path = out / "study.db"
     if not create and not path.exists():
         raise ValueError(f"{out} holds no search; `ambidex tune` writes one")
-    pruner = library.pruners.SuccessiveHalvingPruner(min_resource=RUNGS[0], reduction_factor=REDUCTION)
     study: optuna.Study = library.create_study(
         storage=f"sqlite:///{path}",
         study_name=_STUDY,
-        pruner=pruner,
         direction="maximize",
         load_if_exists=True,
     )
@@ -110,6 +108,11 @@ def read_search(out: Path) -> tuple[Task, Space]:
 def steps_of(rung: int, budget: int) -> int:
     """The training steps of a rung."""
     return max(1, budget * RUNGS[rung] // RUNGS[-1])
+
+
+def goes_on(score: float, scores: Sequence[float]) -> bool:
+    """Whether it is in the better third of ``scores``, of which it is one; of few, whether it is the best."""
+    return score >= sorted(scores, reverse=True)[max(len(scores) // REDUCTION, 1) - 1]
 
 
 def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None:
@@ -185,31 +188,38 @@ class _Search:
             here = [trial for trial in batch if self._rung(trial) == rung]
             if not here:
                 continue
-            runs = {trial.number: self._runs(trial, rung) for trial in here}
-            outcomes = sweep(
-                [run for own in runs.values() for run in own], self.out, engine=self.engine, jobs=self.jobs
-            )
-            failed = _failures(outcomes)
+            self._train(here, rung)
             for trial in here:
-                reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
-                if reasons:
-                    trial.set_user_attr("reason", reasons[0])
-                    self._end(trial, rung, None, "failed")
-                else:
-                    self._judge(trial, rung, runs[trial.number])
+                if self._rung(trial) is not None:
+                    self._judge(trial, rung)
 
-    def _judge(self, trial: optuna.Trial, rung: int, runs: Sequence[PlannedRun]) -> None:
-        returns = self.task.returns(runs)
-        score = self.task.score(returns)
-        trial.set_user_attr("returns", returns)
-        trial.report(score, step=RUNGS[rung])
+    def _train(self, trials: Sequence[optuna.Trial], rung: int) -> None:
+        runs = {trial.number: self._runs(trial, rung) for trial in trials}
+        outcomes = sweep(
+            [run for own in runs.values() for run in own], self.out, engine=self.engine, jobs=self.jobs
+        )
+        failed = _failures(outcomes)
+        for trial in trials:
+            reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
+            if reasons:
+                trial.set_user_attr("reason", reasons[0])
+                self._end(trial, rung, None, "failed")
+            else:
+                returns = self.task.returns(runs[trial.number])
+                trial.set_user_attr("returns", returns)
+                trial.report(self.task.score(returns), step=RUNGS[rung])
+
+    def _judge(self, trial: optuna.Trial, rung: int) -> None:
+        step = RUNGS[rung]
+        values = {one.number: one.intermediate_values for one in self.study.get_trials(deepcopy=False)}
+        score = values[trial.number][step]
         if rung + 1 == len(RUNGS):
             self.study.tell(trial, score)
             self._say(trial, rung, score, "done")
-        elif trial.should_prune():
-            self._end(trial, rung, score, "stopped")
-        else:
+        elif goes_on(score, [own[step] for own in values.values() if step in own]):
             self._say(trial, rung, score, "goes on")
+        else:
+            self._end(trial, rung, score, "stopped")
 
     def _end(self, trial: optuna.Trial, rung: int, score: float | None, state: str) -> None:
         self.study.tell(trial, state=self.states.PRUNED)
