@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,6 +162,40 @@ def test_the_better_third_goes_on_in_whatever_order_they_come(falling: bool, tmp
     ends |= {0.7: ([1, 3], "PRUNED"), 0.8: ([1, 3], "PRUNED"), 0.9: ([1, 3, 9], "COMPLETE")}
     found = search_gammas(tmp_path, gammas, at_once=9)
     assert found == [(gamma, *ends[gamma]) for gamma in gammas]
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.usefixtures("returns_gamma")
+@pytest.mark.parametrize("writes", [1, 3, 4, 6, 7])
+def test_a_kill_between_any_two_writes_changes_nothing(
+    writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first three trials, whose scores are written one by one before any of them is judged."""
+    left = [writes]
+
+    def killing(write: Any) -> Any:
+        def wrapped(*values: Any, **named: Any) -> None:
+            write(*values, **named)
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+
+        return wrapped
+
+    monkeypatch.setattr(optuna.Trial, "report", killing(optuna.Trial.report))
+    monkeypatch.setattr(optuna.Study, "tell", killing(optuna.Study.tell))
+    gammas = [0.5, 0.6, 0.7, 0.9]  # the last one comes when the others have ended, and stops none of them
+    with pytest.raises(Killed):
+        search_gammas(tmp_path, gammas, at_once=3)
+    assert search_gammas(tmp_path, gammas, at_once=3) == [
+        (0.5, [1], "PRUNED"),
+        (0.6, [1], "PRUNED"),
+        (0.7, [1, 3, 9], "COMPLETE"),
+        (0.9, [1, 3, 9], "COMPLETE"),
+    ]
 
 
 def test_a_setting_that_breaks_the_run_is_a_bad_trial(tmp_path: Path) -> None:

@@ -165,7 +165,10 @@ class _Search:
             self.study.enqueue_trial(stored[0])
 
     def next_batch(self, trials: int, at_once: int, seed: int) -> list[optuna.Trial]:
-        """Trials that an earlier call left unfinished, and new ones; all of them have their values."""
+        """Trials that an earlier call left unfinished, and new ones until ``at_once`` of them are a batch.
+
+        All of them have their values.
+        """
         library = _optuna()
         unfinished = self.study.get_trials(deepcopy=False, states=[self.states.RUNNING])
         waiting = self.study.get_trials(deepcopy=False, states=[self.states.WAITING])
@@ -175,7 +178,7 @@ class _Search:
             self.study.sampler = library.samplers.TPESampler(seed=seed + frozen.number)
             batch.append(library.trial.Trial(self.study, frozen._trial_id))
             suggest(batch[-1], self.space)
-        while len(batch) < at_once and proposed < trials:
+        while proposed < trials and (not batch or proposed % at_once):
             self.study.sampler = library.samplers.TPESampler(seed=seed + proposed)
             batch.append(self.study.ask())
             suggest(batch[-1], self.space)
@@ -185,12 +188,10 @@ class _Search:
     def halve(self, batch: Sequence[optuna.Trial]) -> None:
         """Bring every trial to its end, rung by rung; the runs of those that go on are extended."""
         for rung in range(len(RUNGS)):
-            here = [trial for trial in batch if self._rung(trial) == rung]
-            if not here:
-                continue
-            self._train(here, rung)
-            for trial in here:
-                if self._rung(trial) is not None:
+            if here := [trial for trial in batch if self._rung(trial) == rung]:
+                self._train(here, rung)
+            for trial in batch:  # those too whose scores an earlier call stored before it was killed
+                if self._rung(trial) == rung + 1:
                     self._judge(trial, rung)
 
     def _train(self, trials: Sequence[optuna.Trial], rung: int) -> None:
