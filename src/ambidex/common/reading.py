@@ -24,7 +24,7 @@ def read_bytes(path: Path, most: int = LARGEST_ARRAYS) -> bytes:
     with _regular(path) as (file, size):
         if size > most:
             raise ValueError(f"{path} has {size:,} bytes, of which at most {most:,} are read")
-        return file.read(most)
+        return file.read(size)  # of one that grows meanwhile, what it was
 
 
 def read_text(path: Path, most: int = LARGEST_TEXT) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.experiment.one_run.ppo_symmetry import value_distances
-from ambidex.experiment.one_run.trust.finite import require_finite_rollout
+from ambidex.experiment.one_run.trust.finite import RequireFiniteEnds, require_finite_rollout
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.on_policy import SymmetricOnPolicy
 from ambidex.symmetry import SymmetryGroup
@@ -55,7 +55,9 @@ class OnPolicyLoop:
     """A roll-out of ``n_steps`` of each environment, then an update that uses it up."""
 
     def __init__(self, model: SymmetricOnPolicy, env: VecEnv, callback: BaseCallback, steps: int) -> None:
-        self._model, self._env, self._callback, self._steps = model, env, callback, steps
+        self._model, self._env, self._steps = model, env, steps
+        self._callback = CallbackList([callback, RequireFiniteEnds()])
+        self._callback.init_callback(model)
 
     def iterate(self, rounds: int, timed: Timed, measure: Callable[[], None]) -> None:
         for left in reversed(range(rounds)):
