@@ -58,7 +58,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
         self.symmetry_samples = symmetry_samples
         self._preparation: Preparation | None = None
         self._gate_metrics: list[Metric] = []
-        super().__init__(policy, env, **kwargs)  # type: ignore[call-arg]
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         kind = self.policy_class

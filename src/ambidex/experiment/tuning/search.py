@@ -22,6 +22,7 @@ from ambidex.experiment.configure.config import merge
 from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
+from ambidex.experiment.one_run.trust.locking import lock
 from ambidex.experiment.tuning.space import Space, as_data, parse_space, stored_of, suggest, values_of
 from ambidex.experiment.tuning.task import Task
 
@@ -69,7 +70,7 @@ def search(
     """
     task.check(space)
     out.mkdir(parents=True, exist_ok=True)
-    with record.lock(out):
+    with lock(out):
         _require_same_search(out, task, space)
         searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
         searching.enqueue_preset()
@@ -132,27 +133,21 @@ def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None
     write_bytes(out / "best.yaml", text.encode())
 
 
+@dataclass(frozen=True)
 class _Search:
     """A search that is under way."""
 
-    def __init__(
-        self,
-        task: Task,
-        space: Space,
-        out: Path,
-        study: optuna.Study,
-        engine: Engine,
-        jobs: int | None,
-        listener: Callable[[Progress], None],
-    ) -> None:
-        self.task = task
-        self.space = space
-        self.out = out
-        self.study = study
-        self.engine = engine
-        self.jobs = jobs
-        self.listener = listener
-        self.states = _optuna().trial.TrialState
+    task: Task
+    space: Space
+    out: Path
+    study: optuna.Study
+    engine: Engine
+    jobs: int | None
+    listener: Callable[[Progress], None]
+
+    @property
+    def states(self) -> Any:
+        return _optuna().trial.TrialState
 
     def enqueue_preset(self) -> None:
         """Let the first trial be what would be trained without a search."""
