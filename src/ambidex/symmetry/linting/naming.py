@@ -12,7 +12,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from ambidex.common.arrays import FloatArray
+from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.common.words import listed
 from ambidex.symmetry.layout.body import Motion
 from ambidex.symmetry.layout.fields import Block
@@ -209,8 +209,8 @@ def _kinds(name: str, quantity: Quantity) -> Iterator[tuple[Quantity, str]]:
             yield Vector(axes, pseudo=True), f"{name} is a pseudovector of {', '.join(axes)}"
 
 
-def _differing(table: FloatArray, expected: FloatArray) -> FloatArray:
-    rows: FloatArray = (np.abs(table - expected) > TOLERANCE).any(axis=1)
+def _differing(table: FloatArray, expected: FloatArray) -> BoolArray:
+    rows: BoolArray = np.asarray(np.abs(table - expected) > TOLERANCE).any(axis=1)
     return rows
 
 
