@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.actuators.identification import OFFSETS_OF_DRIVES, identification, is_driven
+from ambidex.actuators.limb_identification import limb_identification
 from ambidex.actuators.limbs import LimbViews, limb_views
 from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.actuators.scales import Identification
 from ambidex.actuators.strengths import (
     limb_coefficients,
-    limb_identification,
     limb_moments,
     robust_limb_moments,
 )
