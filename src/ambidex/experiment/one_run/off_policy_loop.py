@@ -45,7 +45,7 @@ class OffPolicyLoop:
             model.collect_rollouts(
                 self._env,
                 self._callback,
-                model.train_freq,  # type: ignore[arg-type]
+                model.train_freq,
                 self._buffer,
                 model.action_noise,
                 model.learning_starts,

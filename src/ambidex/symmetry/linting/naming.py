@@ -210,8 +210,7 @@ def _kinds(name: str, quantity: Quantity) -> Iterator[tuple[Quantity, str]]:
 
 
 def _differing(table: FloatArray, expected: FloatArray) -> BoolArray:
-    rows: BoolArray = np.asarray(np.abs(table - expected) > TOLERANCE).any(axis=1)
-    return rows
+    return np.asarray((np.abs(table - expected) > TOLERANCE).any(axis=1))
 
 
 def _improves(changed: FloatArray, table: FloatArray, expected: FloatArray) -> bool:
