@@ -9,7 +9,7 @@ from ambidex import TransitionFit, identify
 from ambidex.actuators.limbs import limb_views
 from ambidex.actuators.strengths import limb_moments, projected, strengths
 from ambidex.actuators.transitions import Transitions
-from tests.actuators.two_legs import POSITION, moved, two_legs
+from tests.actuators.two_legs import FINE, KD, KP, POSITION, STEP, moved, two_legs
 
 WEAK_KNEE = (1.0, 0.5, 1.0, 1.0)
 
@@ -150,3 +150,31 @@ def test_the_fit_in_training_finds_the_same_and_survives_a_file() -> None:
         one.update(parts[2].means, {})
     assert fit.metrics() == other.metrics()
     np.testing.assert_allclose(ratios(np.exp(fit.log_scale)), [1.0, 0.5], rtol=0.02)
+
+
+def folded(steps: int = 2000, knee: float = -2.0) -> dict[str, np.ndarray]:
+    """Legs that never stretch, whose hips turn the harder the straighter the knee; left hip at half."""
+    rng = np.random.default_rng(0)
+    rest = np.array([0.0, knee, 0.0, knee])
+    position, speed, rows = rest.copy(), np.zeros(4), []
+    for _ in range(steps):
+        mean = rest + 0.3 * np.sin(3 * (position - rest)) - 0.02 * speed
+        action = mean + 0.3 * rng.standard_normal(4)
+        outside = 0.5 * rng.standard_normal(4)
+        before = np.concatenate([position, speed])
+        for _ in range(FINE):
+            hips = 1 / (0.05 + 0.05 * (1 + np.cos(position[[1, 3]])))
+            answer = np.array([hips[0], 25.0, hips[1], 25.0])
+            torque = np.array([0.5, 1, 1, 1]) * (KP * (action - position) - KD * speed) + outside
+            speed = speed + STEP / FINE * answer * torque
+            position = position + STEP / FINE * speed
+        rows.append((before, action, np.concatenate([position, speed]), mean))
+    names = ("observations", "actions", "next_observations", "means")
+    return dict(zip(names, (np.array(column) for column in zip(*rows, strict=True)), strict=True))
+
+
+def test_a_weak_motor_of_a_folded_leg_is_not_called_reversed() -> None:
+    """Stretched out, where the legs never were, a line through what was seen has the other sign."""
+    found = identify(two_legs(), **folded())
+    assert found.identifiable.all(), found.reasons
+    np.testing.assert_allclose(ratios(found.scale), [0.5, 1.0], rtol=0.05)

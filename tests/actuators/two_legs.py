@@ -17,7 +17,7 @@ POSITION = {"action": "position", "kp": KP, "kd": KD, "step": STEP}
 INERTIA = np.array([[0.12, 0.04], [0.04, 0.04]])
 
 
-def two_legs(drive: Mapping[str, Any] | None = POSITION) -> SymmetryGroup:
+def two_legs(drive: Mapping[str, Any] | str | None = POSITION) -> SymmetryGroup:
     """Their mirror symmetry; actions left hip, left knee, right hip, right knee."""
     description: dict[str, Any] = {
         "limbs": {
@@ -28,7 +28,7 @@ def two_legs(drive: Mapping[str, Any] | None = POSITION) -> SymmetryGroup:
         "actions": [{"target": "joint"}],
     }
     if drive is not None:
-        description["drive"] = dict(drive)
+        description["drive"] = drive if isinstance(drive, str) else dict(drive)
     layout = Layout(description)
     return SymmetryGroup([layout.symmetry("xz", np.diag([1.0, -1.0, 1.0]))], layout=layout)
 

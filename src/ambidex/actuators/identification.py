@@ -101,6 +101,12 @@ def is_driven(group: SymmetryGroup) -> bool:
     return group.layout is not None and group.layout.drive is not None
 
 
+def takes_targets(group: SymmetryGroup) -> bool:
+    """Whether its commands are positions or speeds that a controller is to reach."""
+    layout = group.layout
+    return layout is not None and layout.drive is not None and layout.drive.action != "torque"
+
+
 def expected_after_clipping(
     means: FloatArray, deviation: FloatArray, low: npt.ArrayLike, high: npt.ArrayLike
 ) -> FloatArray:

@@ -125,8 +125,11 @@ def strengths(
         gains = following
         if settled:
             break
+    blocks = squares.reshape(*shape, len(where), joints, features, joints, features)
     for joint, one in enumerate(orbits):  # a torque moves its own joint forward, so that is no motor's doing
-        gains[..., one] *= np.where(response[..., joint, 0, joint] < 0, -1.0, 1.0)[..., None]
+        # On average over what was seen; a constant alone is the answer in a pose that may never occur.
+        answer = np.einsum("...vg,...g->...", blocks[..., joint, 0, joint, :], response[..., joint, :, joint])
+        gains[..., one] *= np.where(answer < 0, -1.0, 1.0)[..., None]
     return gains, response
 
 

@@ -17,6 +17,7 @@ from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.learn.algorithm import SymmetricAlgorithm
+from ambidex.learn.refusals import refuse_normalized_drive
 from ambidex.learn.update.fast.rollout import collect_rollouts, why_not_rollout
 from ambidex.learn.update.iteration import Iteration
 
@@ -60,6 +61,7 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
                 "use_sde=True has no standard deviation of its own for each action, which the fit from "
                 "transitions needs; use use_sde=False"
             )
+        refuse_normalized_drive(self.env, self.symmetries)
 
     def _why_not_fast(self) -> str | None:
         """Why the fast path cannot serve this model, in words; None if it can."""

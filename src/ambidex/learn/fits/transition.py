@@ -42,7 +42,8 @@ class TransitionFit:
 
     It needs a description by names, which says which observation is the speed of the joint that an action
     drives. An actuator that the transitions do not identify yet keeps the given map. With observations that
-    are normalised, the joint limits and contacts of the description say less, and the rest works as well.
+    are normalised, the joint limits and contacts of the description say less, and a ``drive`` of targets says
+    nothing: it is refused.
 
     :param offsets: whether actuators may have offsets. They are read from what is left when everything else
         is explained, so contacts that the regression does not describe show up as offsets: leave them out
