@@ -46,6 +46,14 @@ def test_it_must_have_been_so_for_long_without_a_break() -> None:
     assert collapsed(rows) is None
 
 
+def test_the_start_is_where_all_is_known() -> None:
+    start = [(None, None, 0.4)] * 2 + [(100.0, 200.0, 0.4), (None, None, 0.4)] + [(100.0, 200.0, 0.4)] * 2
+    rows = [*start, *[(10.0, 20.0, 0.02)] * ITERATIONS]
+    assert "20 steps (200 at the start)" in str(collapsed(rows))
+    assert collapsed(rows[:-1]) is None
+    assert collapsed([*rows, (None, None, 0.02)]) is None
+
+
 def rising(count: int, row: Any) -> list[Row]:
     return [row(i / (count - 1)) for i in range(count)]
 
@@ -60,6 +68,7 @@ HEALTHY = {
     ),
     "episodes of one length that get worse": rising(LONG, lambda t: (-200 - 500 * t, 200.0, 0.37 * 0.05**t)),
     "no episode has ended": [(None, None, 0.37 * 0.9**i) for i in range(LONG)],
+    "its start is not known": [(None, None, 0.37)] * 5 + [(10.0, 20.0, 0.05)] * LONG,
     "no noise is known": [(18.0, 34.0, None)] * 5 + [(10.0, 20.0, None)] * LONG,
 }
 
