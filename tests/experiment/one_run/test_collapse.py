@@ -16,7 +16,7 @@ from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.many_runs.status import status
 from ambidex.experiment.many_runs.sweep import PlannedRun, sweep
-from ambidex.experiment.one_run import record, run
+from ambidex.experiment.one_run import record, run, training
 from ambidex.experiment.one_run.collapse import FIRST, ITERATIONS, Row, collapsed
 from ambidex.report import load_runs, summarise
 
@@ -145,6 +145,19 @@ def test_it_collapses_in_the_same_iteration_when_it_is_resumed(
     about = record.read(tmp_path / "run")
     assert (about["status"], about["iterations"]) == ("collapsed", made)
     assert (tmp_path / "run" / "progress.csv").read_bytes() == (over / "progress.csv").read_bytes()
+
+
+def test_it_stays_collapsed_when_it_is_killed_before_it_could_say_so(
+    tiny: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "collapsed", lambda rows: "it falls" if len(rows) >= 2 else None)
+    run.train(resolve("triangle", "ppo", tiny), tmp_path)
+    ended = json.loads((tmp_path / "run.json").read_text())
+    assert (ended["status"], ended["iterations"]) == ("collapsed", 2)
+    (tmp_path / "run.json").write_text(json.dumps(ended | {"status": "running", "message": None}))
+    run.resume(tmp_path)
+    about = record.read(tmp_path)
+    assert (about["status"], about["message"], about["iterations"]) == ("collapsed", "it falls", 2)
 
 
 def test_whoever_wants_it_trains_on(trap: RunConfig, over: Path, tmp_path: Path) -> None:
