@@ -202,7 +202,8 @@ def test_normalisation_as_stable_baselines_does_it(folder):
     own = Normalization.of(env)
     np.testing.assert_array_equal(own(seen), env.normalize_obs(seen))
     arrays = own.arrays() | {"weight": np.ones(1)}
-    np.testing.assert_array_equal(Normalization.taken_from(arrays)(seen), own(seen))
+    taken = Normalization.taken_from(arrays, env.observation_space)
+    np.testing.assert_array_equal(taken(seen), own(seen))
     assert list(arrays) == ["weight"]
 
 

@@ -16,7 +16,7 @@ from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.many_runs.status import status
 from ambidex.experiment.many_runs.sweep import PlannedRun, sweep
-from ambidex.experiment.one_run import record, run
+from ambidex.experiment.one_run import record, run, training
 from ambidex.experiment.one_run.collapse import FIRST, ITERATIONS, Row, collapsed
 from ambidex.report import load_runs, summarise
 
@@ -46,6 +46,14 @@ def test_it_must_have_been_so_for_long_without_a_break() -> None:
     assert collapsed(rows) is None
 
 
+def test_the_start_is_where_all_is_known() -> None:
+    start = [(None, None, 0.4)] * 2 + [(100.0, 200.0, 0.4), (None, None, 0.4)] + [(100.0, 200.0, 0.4)] * 2
+    rows = [*start, *[(10.0, 20.0, 0.02)] * ITERATIONS]
+    assert "20 steps (200 at the start)" in str(collapsed(rows))
+    assert collapsed(rows[:-1]) is None
+    assert collapsed([*rows, (None, None, 0.02)]) is None
+
+
 def rising(count: int, row: Any) -> list[Row]:
     return [row(i / (count - 1)) for i in range(count)]
 
@@ -60,6 +68,7 @@ HEALTHY = {
     ),
     "episodes of one length that get worse": rising(LONG, lambda t: (-200 - 500 * t, 200.0, 0.37 * 0.05**t)),
     "no episode has ended": [(None, None, 0.37 * 0.9**i) for i in range(LONG)],
+    "its start is not known": [(None, None, 0.37)] * 5 + [(10.0, 20.0, 0.05)] * LONG,
     "no noise is known": [(18.0, 34.0, None)] * 5 + [(10.0, 20.0, None)] * LONG,
 }
 
@@ -136,6 +145,19 @@ def test_it_collapses_in_the_same_iteration_when_it_is_resumed(
     about = record.read(tmp_path / "run")
     assert (about["status"], about["iterations"]) == ("collapsed", made)
     assert (tmp_path / "run" / "progress.csv").read_bytes() == (over / "progress.csv").read_bytes()
+
+
+def test_it_stays_collapsed_when_it_is_killed_before_it_could_say_so(
+    tiny: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "collapsed", lambda rows: "it falls" if len(rows) >= 2 else None)
+    run.train(resolve("triangle", "ppo", tiny), tmp_path)
+    ended = json.loads((tmp_path / "run.json").read_text())
+    assert (ended["status"], ended["iterations"]) == ("collapsed", 2)
+    (tmp_path / "run.json").write_text(json.dumps(ended | {"status": "running", "message": None}))
+    run.resume(tmp_path)
+    about = record.read(tmp_path)
+    assert (about["status"], about["message"], about["iterations"]) == ("collapsed", "it falls", 2)
 
 
 def test_whoever_wants_it_trains_on(trap: RunConfig, over: Path, tmp_path: Path) -> None:

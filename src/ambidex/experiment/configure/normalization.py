@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 
@@ -70,17 +71,24 @@ class Normalization:
         return {IN_POLICY_FILE + name: array for name, array in found.items()}
 
     @classmethod
-    def taken_from(cls, arrays: Arrays) -> Normalization | None:
-        """Take it out of the arrays of a policy's file, which leaves the parameters."""
+    def taken_from(cls, arrays: Arrays, space: spaces.Space[Any]) -> Normalization | None:
+        """Take it out of the arrays of a policy's file, which leaves the parameters.
+
+        :param space: of the policy's observations
+        """
         own = below(IN_POLICY_FILE, arrays)
         if not own:
             return None
         for name in own:
             del arrays[IN_POLICY_FILE + name]
-        parts = {name.rpartition(".")[0] for name in own if name.endswith(".mean")}
+        parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {None: space}
+        shapes: dict[str, Any] = {"epsilon": (), "clip": ()}
+        for key, part in parts.items():
+            shapes |= {f"{_name(key)}.mean": part.shape, f"{_name(key)}.var": part.shape}
+        _require_shapes(own, shapes)
         return cls(
-            {_key(part): own[f"{part}.mean"] for part in parts},
-            {_key(part): own[f"{part}.var"] for part in parts},
+            {key: own[f"{_name(key)}.mean"] for key in parts},
+            {key: own[f"{_name(key)}.var"] for key in parts},
             float(own["epsilon"]),
             float(own["clip"]),
         )
@@ -135,5 +143,13 @@ def _name(key: str | None) -> str:
     return _WHOLE if key is None else f"key/{key}"
 
 
-def _key(name: str) -> str | None:
-    return None if name == _WHOLE else name.removeprefix("key/")
+def _require_shapes(own: Arrays, shapes: Mapping[str, Any]) -> None:
+    for name, shape in shapes.items():
+        what = repr(IN_POLICY_FILE + name)
+        if name not in own:
+            raise ValueError(f"the policy's file lacks {what}, which its normalisation needs")
+        if own[name].shape != shape:
+            raise ValueError(
+                f"the policy's file: {what} has the shape {own[name].shape}, "
+                f"for these observations it is {shape}"
+            )

@@ -12,7 +12,7 @@ from ambidex.experiment.one_run.metrics import read_columns
 ITERATIONS = 25
 """So long it must have been so, without a break."""
 FIRST = 3
-"""What the run was at its start is the best of these iterations."""
+"""What the run was at its start is the best of these iterations, the first of which all is known."""
 LARGEST_STD = 0.3
 """Of the std at the start; a policy that walks keeps a third of it over two million steps."""
 LONGEST_EPISODE = 0.75
@@ -27,12 +27,13 @@ def collapsed(rows: Sequence[Row]) -> str | None:
 
     For `ITERATIONS` in a row the return is no higher than at the start, the episodes are clearly shorter, and
     the std has shrunk far below. A robot that stands still has long episodes; one that has just begun has its
-    noise; one that reaches its goal sooner has a higher return.
+    noise; one that reaches its goal sooner has a higher return. SAC logs no std, and so never counts as
+    collapsed.
     """
-    compared = [*rows[:FIRST], *rows[-ITERATIONS:]]
-    if len(rows) < FIRST + ITERATIONS or any(value is None for row in compared for value in row):
+    start = [row for row in rows[:-ITERATIONS] if None not in row][:FIRST]
+    if len(start) < FIRST or any(None in row for row in rows[-ITERATIONS:]):
         return None
-    start_return, start_length, start_std = np.array(rows[:FIRST], dtype=float).max(axis=0)
+    start_return, start_length, start_std = np.array(start, dtype=float).max(axis=0)
     last = np.array(rows[-ITERATIONS:], dtype=float)
     if (last > [start_return, LONGEST_EPISODE * start_length, LARGEST_STD * start_std]).any():
         return None

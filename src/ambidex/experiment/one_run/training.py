@@ -138,10 +138,10 @@ class Training:
             self.say("running")
             self._write_truth()
             last_checkpoint = time.monotonic()
-            collapse: str | None = None
+            collapse = self._collapse()
             while self.steps < self.config.steps and collapse is None:
                 self._iterate()
-                collapse = collapsed(self.rows) if self.config.stop_collapsed else None
+                collapse = self._collapse()
                 is_last = self.steps >= self.config.steps or collapse is not None
                 if is_last or time.monotonic() - last_checkpoint >= self.config.checkpoint_seconds:
                     self._timed("logging", self._checkpoint)
@@ -172,6 +172,9 @@ class Training:
     def close(self) -> None:
         self.evaluation_env.close()
         self.env.close()
+
+    def _collapse(self) -> str | None:
+        return collapsed(self.rows) if self.config.stop_collapsed else None
 
     def _iterate(self) -> None:
         try:

@@ -76,7 +76,7 @@ def load(
     group = record.read_group(directory)
     made = build.evaluation_environment(config, group, **env_options)
     policy = build.build_policy(config, made, group)
-    normalization = Normalization.taken_from(arrays)
+    normalization = Normalization.taken_from(arrays, policy.observation_space)
     policy_file.require_fitting(path, arrays, policy.state_dict())
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     made.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
