@@ -63,7 +63,8 @@ class Naming:
 
     def correction(self, given: FloatArray, expected: FloatArray) -> str:
         """What the description should say, if one table is given and another one is right."""
-        table, said = given, []
+        table = given
+        said: list[str] = []
         while _differing(table, expected).any():
             better = (
                 one for one in self._statements(table, expected) if _improves(one.table, table, expected)
@@ -214,8 +215,7 @@ def _kinds(name: str, quantity: Quantity) -> Iterator[tuple[Quantity, str]]:
 
 
 def _differing(table: FloatArray, expected: FloatArray) -> BoolArray:
-    rows: BoolArray = np.asarray(np.abs(table - expected) > TOLERANCE).any(axis=1)
-    return rows
+    return np.asarray((np.abs(table - expected) > TOLERANCE).any(axis=1))
 
 
 def _improves(changed: FloatArray, table: FloatArray, expected: FloatArray) -> bool:
