@@ -11,6 +11,9 @@ from typing import Any
 
 # The old module, and the new one; or those among which its names are now. All of them below `ambidex`.
 MOVED: dict[str, str | tuple[str, ...]] = {
+    "actuators.impulses": "actuators.driven.impulses",
+    "actuators.limbs": "actuators.driven.limbs",
+    "actuators.strengths": "actuators.driven.strengths",
     "check": "verification",
     "check.actuator_matching": "derivation.match.actuators",
     "check.ant": "verification.simulators.ant",

@@ -22,8 +22,9 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from ambidex.actuators.canonical import ElementRelations, OrbitProblem
-from ambidex.actuators.limb_identification import limb_identification
-from ambidex.actuators.limbs import limb_views
+from ambidex.actuators.driven.limb_identification import limb_identification
+from ambidex.actuators.driven.limbs import limb_views
+from ambidex.actuators.driven.strengths import robust_limb_moments
 from ambidex.actuators.response import BLOCKS, answers, intercepts, robust_moments, without_controls
 from ambidex.actuators.scales import (
     ALONE,
@@ -38,7 +39,6 @@ from ambidex.actuators.scales import (
     smallest_offsets,
     wrong_answer,
 )
-from ambidex.actuators.strengths import robust_limb_moments
 from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.common.regression import expected_from

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ambidex.actuators.driven.limbs import limb_views
 from ambidex.actuators.identification import identify, is_driven
-from ambidex.actuators.limbs import limb_views
 from ambidex.actuators.transitions import orbit_views
 from ambidex.common.arrays import FloatArray
 from ambidex.diagnosis.diagnosis import Diagnosis, actuators_of, shared_offsets_of

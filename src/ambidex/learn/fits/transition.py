@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ambidex.actuators.identification import OFFSETS_OF_DRIVES, identification, is_driven
-from ambidex.actuators.limb_identification import limb_identification
-from ambidex.actuators.limbs import LimbViews, limb_views
-from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
-from ambidex.actuators.scales import Identification
-from ambidex.actuators.strengths import (
+from ambidex.actuators.driven.limb_identification import limb_identification
+from ambidex.actuators.driven.limbs import LimbViews, limb_views
+from ambidex.actuators.driven.strengths import (
     limb_coefficients,
     limb_moments,
     robust_limb_moments,
 )
+from ambidex.actuators.identification import OFFSETS_OF_DRIVES, identification, is_driven
+from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
+from ambidex.actuators.scales import Identification
 from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target

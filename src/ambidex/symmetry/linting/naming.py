@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, permutations
 
 import numpy as np
@@ -29,6 +30,7 @@ from ambidex.symmetry.layout.quantities import (
 from ambidex.symmetry.maps import TOLERANCE
 
 MOST_NAMED = 4
+MOST_PAIRED = 32  # wrong elements of which every two are tried in each other's place
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,16 @@ class Naming:
 
     def correction(self, given: FloatArray, expected: FloatArray) -> str:
         """What the description should say, if one table is given and another one is right."""
-        table, said = given, []
+        table = given
+        said: list[str] = []
         while _differing(table, expected).any():
-            better = [
+            better = (
                 one for one in self._statements(table, expected) if _improves(one.table, table, expected)
-            ]
-            if not better:
+            )
+            best = min(better, key=lambda one: int(_differing(one.table, expected).sum()), default=None)
+            if best is None or len(said) == MOST_NAMED:
                 wrong = np.flatnonzero(_differing(given, expected)).tolist()
                 return f"read {self._readings(expected, wrong)}"
-            best = min(better, key=lambda one: int(_differing(one.table, expected).sum()))
             said.append(best.words)
             table = best.table
         return listed(said)
@@ -98,7 +101,7 @@ class Naming:
     def _other_quantities(self, table: FloatArray, wrong: list[int]) -> Iterator[Statement]:
         """A field is of another kind, or its components come in another order."""
         motion = Motion("", self.isometry, phase="half")
-        fields = dict.fromkeys(_field(self.blocks[self._block_of(i)]) for i in wrong)
+        fields = dict.fromkeys(_field(self.blocks[self._block_numbers[i]]) for i in wrong)
         for field in fields:
             name = field[0]
             places = [(start, block) for start, block in self._placed if _field(block) == field]
@@ -108,7 +111,7 @@ class Naming:
                     rows = slice(start, start + block.size)
                     # Which block it is read from, the table is taken to be right about.
                     source = int(np.abs(table[start]).argmax())
-                    first, _ = self._placed[self._block_of(source)]
+                    first, _ = self._placed[self._block_numbers[source]]
                     if isinstance(quantity, JointValue):
                         changed[rows] = np.abs(table[rows])
                         continue
@@ -144,7 +147,7 @@ class Naming:
     def _order(self, table: FloatArray, wrong: list[int]) -> Iterator[Statement]:
         """Two elements, joints or limbs stand in each other's place."""
         size = len(table)
-        for first, second in combinations(wrong, 2):
+        for first, second in combinations(wrong, 2) if len(wrong) <= MOST_PAIRED else ():
             yield self._exchanged(table, [(first, second)], (self.names[first], self.names[second]))
         owned: dict[str, list[int]] = {}
         for element in range(size):
@@ -164,19 +167,21 @@ class Naming:
             order[first], order[second] = second, first
         return Statement(f"swap {names[0]} and {names[1]}", table[order][:, order])
 
-    @property
+    @cached_property
     def _placed(self) -> list[tuple[int, Block]]:
         starts = np.cumsum([0, *(block.size for block in self.blocks)])
         return list(zip(starts.tolist(), self.blocks, strict=False))
 
-    def _block_of(self, element: int) -> int:
-        return int(np.searchsorted([start for start, _ in self._placed], element, side="right")) - 1
+    @cached_property
+    def _block_numbers(self) -> list[int]:
+        """Of each element, the number of its block."""
+        return [number for number, block in enumerate(self.blocks) for _ in range(block.size)]
 
     def _owner(self, element: int) -> str | None:
-        return self.blocks[self._block_of(element)].owner
+        return self.blocks[self._block_numbers[element]].owner
 
     def _is_signed(self, element: int) -> bool:
-        quantity = self.blocks[self._block_of(element)].quantity
+        quantity = self.blocks[self._block_numbers[element]].quantity
         return isinstance(quantity, JointValue) and not quantity.unsigned
 
 

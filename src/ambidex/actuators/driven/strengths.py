@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ambidex.actuators.limbs import LimbViews
+from ambidex.actuators.driven.limbs import LimbViews
 from ambidex.actuators.response import BLOCKS
 from ambidex.actuators.transitions import Transitions
 from ambidex.common.arrays import FloatArray

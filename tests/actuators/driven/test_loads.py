@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ambidex import identify
-from ambidex.actuators.limbs import limb_views
-from ambidex.actuators.strengths import limb_moments, projected, strengths_given
+from ambidex.actuators.driven.limbs import limb_views
+from ambidex.actuators.driven.strengths import limb_moments, projected, strengths_given
 from ambidex.actuators.transitions import Transitions
 from ambidex.diagnosis.diagnosis import actuators_of
 from tests.actuators.two_legs import INERTIA, moved, two_legs

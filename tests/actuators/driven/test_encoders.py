@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ambidex import identify
-from ambidex.actuators.impulses import impulses
+from ambidex.actuators.driven.impulses import impulses
 from ambidex.actuators.transitions import Transitions
 from tests.actuators.two_legs import moved, two_legs
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ambidex.actuators.canonical import ElementRelations
-from ambidex.actuators.impulses import impulses, missing_for_impulses
+from ambidex.actuators.driven.impulses import impulses, missing_for_impulses
 from ambidex.actuators.transitions import Transitions, View, described, views_of
 from ambidex.common.arrays import FloatArray, IntArray
 from ambidex.common.regression import expected_from

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ambidex import TransitionFit, identify
-from ambidex.actuators.limbs import limb_views
-from ambidex.actuators.strengths import limb_moments, projected, strengths
+from ambidex.actuators.driven.limbs import limb_views
+from ambidex.actuators.driven.strengths import limb_moments, projected, strengths
 from ambidex.actuators.transitions import Transitions
 from tests.actuators.two_legs import FINE, KD, KP, POSITION, STEP, moved, two_legs
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ambidex.actuators.limbs import LimbViews
+from ambidex.actuators.driven.limbs import LimbViews
+from ambidex.actuators.driven.strengths import strengths_given
 from ambidex.actuators.scales import jackknife
-from ambidex.actuators.strengths import strengths_given
 from ambidex.common.arrays import FloatArray, IntArray
 
 CHANCE = 2.4  # standard errors, of eight blocks: one comparison in twenty

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ambidex.actuators.canonical import ElementRelations
-from ambidex.actuators.limbs import LimbViews
-from ambidex.actuators.loads import COUNTERPART_LOADED, LOADED, loaded_limb
+from ambidex.actuators.driven.limbs import LimbViews
+from ambidex.actuators.driven.loads import COUNTERPART_LOADED, LOADED, loaded_limb
+from ambidex.actuators.driven.strengths import projected, strengths
 from ambidex.actuators.response import BLOCKS
 from ambidex.actuators.scales import (
     ALONE,
@@ -21,7 +22,6 @@ from ambidex.actuators.scales import (
     jackknife,
     wrong_answer,
 )
-from ambidex.actuators.strengths import projected, strengths
 from ambidex.common.arrays import FloatArray
 from ambidex.symmetry import SymmetryGroup
 

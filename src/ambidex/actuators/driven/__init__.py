@@ -1,0 +1,1 @@
+"""Motors behind a described drive: how strong each is, limb by limb."""
