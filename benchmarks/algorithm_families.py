@@ -3,6 +3,8 @@ and SAC.
 
     OMP_NUM_THREADS=1 python benchmarks/algorithm_families.py --seeds 10 --out results/algorithms-triangle
 
+(SAC takes most of the hour and more that this needs; with ``--curves DIR`` it can be stopped and continued.)
+
 The same table as `families.py`: the mean deterministic return (and its standard error) over the training. The
 weights of the losses are those of the presets for ``triangle-rust``, those of A2C and TRPO PPO's; within
 an algorithm nothing else differs. ASL fits its action maps to transitions. SAC draws one transform for each
@@ -61,6 +63,7 @@ OF_SAC: dict[str, dict[str, Any]] = {
     "MSL": {"loss": MSL(policy_weight=1.0, value_weight=0.5)},
     "ASL": {"loss": ASL(**families.ADAPTIVE | {"policy_weight": 1.0}, fit=TransitionFit())},
     "equivariant": {"symmetry_samples": None, "policy": "EquivariantMlpPolicy"},
+    "equivariant, actuators": {"symmetry_samples": None, **METHODS["equivariant, actuators"]},
 }
 
 
@@ -84,7 +87,10 @@ def curve(family: str, seed: int, steps: int) -> list[float]:
 
 def main() -> None:
     names = [f"{algorithm} {method}" for algorithm in ALGORITHMS for method in methods(algorithm)]
-    families.table(names, curve, __doc__)
+    curves, out = families.table(names, curve, __doc__)
+    if out is not None:
+        trained = {name.partition(" ")[0] for name in curves}
+        families.draw(curves, out.with_suffix(".png"), panels=[one for one in ALGORITHMS if one in trained])
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ CSV beside a figure. The weights of the losses are the presets of ``triangle-rus
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "MSL, actuators": {"loss": MSL(policy_weight=0.1, value_weight=0.1), "actuators": TransitionFit()},
     "equivariant, actuators": {"policy": "EquivariantMlpPolicy", "actuators": TransitionFit()},
 }
+CurveOf = Callable[[str, int, int], list[float]]
 ROLLOUT = 256  # steps of all environments together
 SHOWN = (1280, 3328, 6400, 12_800, 19_200, 25_600)
 
@@ -53,24 +55,33 @@ def curve(family: str, seed: int, steps: int) -> list[float]:
     return [value for _, value in measured.points]
 
 
-def draw(curves: dict[str, np.ndarray], path: Path) -> None:
+def draw(curves: dict[str, np.ndarray], path: Path, *, panels: Sequence[str] = ("",)) -> None:
+    """
+    :param panels: beginnings of the families' names, each with a panel of its own
+    """
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
-    for place, (family, returns) in enumerate(curves.items()):
-        steps = ROLLOUT * np.arange(1, returns.shape[1] + 1)
-        mean, error = returns.mean(axis=0), returns.std(axis=0, ddof=1) / np.sqrt(len(returns))
-        colour = f"C{place}"
-        axes.plot(steps, mean, color=colour, label=family, linestyle=":" if family == "PPO" else "-")
-        axes.fill_between(steps, mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
-    axes.set(xlabel="training steps", ylabel="deterministic return", ylim=(20, 50.5))
-    axes.set_title(f"The rusty triangle, {len(returns)} seeds: mean and standard error")
-    axes.legend(loc="lower right")
+    width = 8 if len(panels) == 1 else 4.8 * len(panels)
+    figure, row = pyplot.subplots(1, len(panels), figsize=(width, 4.5), sharey=True, squeeze=False)
+    figure.set_layout_engine("constrained")
+    for axes, panel in zip(row[0], panels, strict=True):
+        for place, (family, returns) in enumerate(
+            (family, returns) for family, returns in curves.items() if family.startswith(panel)
+        ):
+            steps = ROLLOUT * np.arange(1, returns.shape[1] + 1)
+            mean, error = returns.mean(axis=0), returns.std(axis=0, ddof=1) / np.sqrt(len(returns))
+            label = f"{family.removeprefix(panel).strip()} ({len(returns)} seeds)"
+            axes.plot(steps, mean, color=f"C{place}", label=label, linestyle=":" if place == 0 else "-")
+            axes.fill_between(steps, mean - error, mean + error, color=f"C{place}", alpha=0.2, linewidth=0)
+        axes.set(xlabel="training steps", ylim=(20, 50.5), title=panel)
+        axes.legend(loc="lower right")
+    row[0][0].set_ylabel("deterministic return")
+    figure.suptitle("The rusty triangle: mean and standard error")
     figure.savefig(path, dpi=120)
 
 
 def table(
-    families: Sequence[str], curve_of: Callable[[str, int, int], list[float]], description: str
+    families: Sequence[str], curve_of: CurveOf, description: str
 ) -> tuple[dict[str, np.ndarray], Path | None]:
     """Train every family with so many seeds as the command line says, print the table and write it as CSV.
 
@@ -84,24 +95,51 @@ def table(
     parser.add_argument("--steps", type=int, default=25_600)
     parser.add_argument("--only", default="", help="families whose name begins so")
     parser.add_argument("--out", type=Path, help="of a .csv and a .png file")
+    parser.add_argument(
+        "--curves", type=Path, help="a folder that keeps every curve, and spares those it has"
+    )
+    parser.add_argument("--kept", action="store_true", help="show what --curves has, and train nothing")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    shown = [steps for steps in SHOWN if steps <= arguments.steps]
-    lines = ["family," + ",".join(f"{steps},{steps} error" for steps in shown)]
+    lines = ["family,seeds," + ",".join(f"{steps},{steps} error" for steps in SHOWN)]
     curves: dict[str, np.ndarray] = {}
     for family in families:
         if not family.startswith(arguments.only):
             continue
-        returns = np.array([curve_of(family, seed, arguments.steps) for seed in range(arguments.seeds)])
-        curves[family] = returns
-        points = returns[:, [steps // ROLLOUT - 1 for steps in shown]]
+        found = [
+            kept(curve_of, family, seed, arguments.steps, arguments.curves, train=not arguments.kept)
+            for seed in range(arguments.seeds)
+        ]
+        known = [one for one in found if one]
+        if len(known) < 2:
+            continue
+        length = min(len(one) for one in known)
+        returns = curves[family] = np.array([one[:length] for one in known])
+        points = returns[:, [steps // ROLLOUT - 1 for steps in SHOWN if steps <= ROLLOUT * length]]
         errors = points.std(axis=0, ddof=1) / np.sqrt(len(points))
         pairs = list(zip(points.mean(axis=0), errors, strict=True))
-        print(f"{family:<24}" + "  ".join(f"{mean:5.1f} ± {error:.1f}" for mean, error in pairs), flush=True)
-        lines.append(f'"{family}",' + ",".join(f"{mean:.2f},{error:.2f}" for mean, error in pairs))
+        shown = "  ".join(f"{mean:5.1f} ± {error:.1f}" for mean, error in pairs)
+        print(f"{family:<28}{len(points):>3} seeds  {shown}", flush=True)
+        cells = [f"{mean:.2f},{error:.2f}" for mean, error in pairs] + [","] * (len(SHOWN) - len(pairs))
+        lines.append(f'"{family}",{len(points)},' + ",".join(cells))
     if arguments.out is not None:
         write_text(arguments.out.with_suffix(".csv"), "\n".join(lines) + "\n")
     return curves, arguments.out
+
+
+def kept(
+    curve_of: CurveOf, family: str, seed: int, steps: int, folder: Path | None, *, train: bool = True
+) -> list[float]:
+    """A curve, from the folder where that has one as long, or at all if nothing is to be trained."""
+    if folder is None:
+        return curve_of(family, seed, steps)
+    path = folder / f"{family.replace(', ', '-').replace(' ', '-')}-{seed}.json"
+    found: list[float] = json.loads(path.read_text()) if path.exists() else []
+    if train and len(found) < steps // ROLLOUT:
+        found = curve_of(family, seed, steps)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found))
+    return found[: steps // ROLLOUT]
 
 
 def main() -> None:

@@ -35,9 +35,9 @@ from torch import nn
 from torch.nn import functional
 
 from ambidex.learn import ASL, MSL, PSL, Augmentation, SymmetricPPO
-from ambidex.learn.update.autograd import symmetry_terms
 from ambidex.learn.update.forward import snapshot_means, snapshot_values
 from ambidex.learn.update.minibatch import Minibatch
+from ambidex.learn.update.symmetry_terms import symmetry_terms
 from ambidex.symmetry import load
 
 STEPS, BATCH, OBSERVATIONS, ACTIONS, HIDDEN, TRANSFORMS = 4096, 64, 28, 8, 256, 7

@@ -11,6 +11,7 @@ import pytest
 
 from ambidex.derivation.asymmetry import asymmetries
 from ambidex.derivation.derive import derive
+from ambidex.derivation.differences import percent
 from ambidex.derivation.match.matching import match
 from ambidex.symmetry.isometry import named
 
@@ -215,3 +216,10 @@ def test_the_largest_comes_first_and_each_pair_once():
         ("mass", "aux_1", "aux_2"),
     ]
     assert found[0].as_dict()["difference"] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.034, "3.4 %"), (0.23, "23 %"), (0.99999, "100 %"), (1.2, "120 %")]
+)
+def test_percents_are_read_without_powers_of_ten(share: float, words: str) -> None:
+    assert percent(share) == words

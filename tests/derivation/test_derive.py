@@ -285,3 +285,23 @@ def test_the_page_shows_what_is_printed(command, tmp_path):
     model, *options = command.split()
     derived = derive(tmp_path / model, plane="xz" if "--plane" in options else None)
     assert f"{derived}\n" == shown
+
+
+def test_what_cannot_be_touched_does_not_stand_in_the_way():
+    """With contacts disabled, a target that is drawn beside the robot leaves its symmetry."""
+    box = '<geom type="box" size=".1 .1 .1" pos="1 1 0"/>'
+    assert not derive_text(biped(world=box), plane="xz").holds
+    ghosts = biped(world=box).replace("<worldbody>", '<option><flag contact="disable"/></option><worldbody>')
+    assert derive_text(ghosts, plane="xz").holds
+
+
+def test_a_tendon_that_leaves_a_joint_out():
+    """Its share is 0, as in a model whose shares are drawn anew in every episode."""
+    text = """<mujoco><worldbody><body name="mass"><joint name="x" type="slide" axis="1 0 0"/>
+        <joint name="y" type="slide" axis="0 1 0"/><geom size=".1"/></body></worldbody><tendon>
+        <fixed name="t1"><joint joint="x" coef="1"/><joint joint="y" coef="0"/></fixed>
+        <fixed name="t2"><joint joint="x" coef="0"/><joint joint="y" coef="1"/></fixed></tendon>
+        <actuator><motor tendon="t1"/><motor tendon="t2"/></actuator></mujoco>"""
+    group = derive_text(text, plane="xz").group
+    assert group["xz"].observation(np.arange(1.0, 5.0)).tolist() == [1, -2, 3, -4]
+    assert group["xz"].action(np.array([1.0, 2.0])).tolist() == [1, -2]

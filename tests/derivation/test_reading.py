@@ -94,6 +94,18 @@ def test_xacro_is_refused_with_the_way_out(tmp_path):
         derive(written(tmp_path, text))
 
 
+def test_a_value_that_xacro_should_have_filled_in_is_told(tmp_path):
+    text = biped().replace('xyz="', 'xyz="$(optenv PLACE 0) ', 1)
+    with pytest.raises(ValueError, match="a xacro file makes a URDF file and is none yet"):
+        derive(written(tmp_path, text))
+
+
+def test_padding_around_the_document_is_passed_over(tmp_path):
+    """Blank lines before the declaration and a zero byte at the end, as shipped files have them."""
+    text = f'\n\n<?xml version="1.0"?>\n{biped()}\r\n\0'
+    assert derive(written(tmp_path, text), plane="xz").holds
+
+
 def test_chains_become_limbs(tmp_path):
     layout = derive(written(tmp_path, biped()), plane="xz").group.layout
     assert layout.action_names == ("left_leg.hip", "left_leg.knee", "right_leg.hip", "right_leg.knee")

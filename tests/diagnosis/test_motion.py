@@ -10,6 +10,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from ambidex import SymmetryGroup, load, save
+from ambidex.diagnosis.logged import Log
 from ambidex.diagnosis.motion import can_tell, diagnose_motion, diagnose_transitions
 from ambidex.diagnosis.words import in_words
 from tests.actuators.two_legs import moved, two_legs
@@ -179,3 +180,13 @@ def test_a_robot_that_is_driven_by_position_targets(tmp_path: Path, ambidex: Amb
     assert "reads the same encoder" in complaint
     assert can_tell(two_legs())
     assert not can_tell(two_legs({"action": "position", "step": 0.02}))
+
+
+def test_a_load_on_a_limb_is_said_and_no_motor_blamed() -> None:
+    arrays = moved((1.0, 1.0, 1.0, 1.0), load=1.5)
+    log = Log(*(arrays[name] for name in ("observations", "actions", "next_observations")))
+    found = diagnose_motion("legs", two_legs(), log, means=arrays["means"])
+    assert not any(one.is_off for one in found.actuators)
+    text = " ".join(in_words(found).split())
+    assert "joint 0, left hip: its limb answers torques less than its counterparts do" in text
+    assert "it carries a load" in text

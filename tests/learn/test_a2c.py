@@ -15,9 +15,9 @@ from torch import Tensor
 
 from ambidex.learn import ASL, MSL, PSL, Augmentation, NonFiniteLoss, PairwiseFit, SymmetricA2C
 from ambidex.learn.losses.adaptive import AdaptiveConstants
-from ambidex.learn.update.autograd import symmetry_policy_terms
 from ambidex.learn.update.forward import snapshot_means
 from ambidex.learn.update.minibatch import Minibatch
+from ambidex.learn.update.symmetry_terms import symmetry_policy_terms
 from ambidex.symmetry import SymmetryGroup
 from tests.learn import obvious
 

@@ -13,8 +13,19 @@ import torch
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch.distributions import Normal
 
+from ambidex import learn
 from ambidex.envs.triangle.robot import TriangleVecEnv
-from ambidex.learn import ASL, MSL, PSL, CalibratedFit, PairwiseFit, SymmetricPPO, TransitionFit, identify
+from ambidex.learn import (
+    ASL,
+    MSL,
+    PSL,
+    CalibratedFit,
+    PairwiseFit,
+    SymmetricA2C,
+    SymmetricPPO,
+    TransitionFit,
+    identify,
+)
 from ambidex.symmetry import SymmetryGroup, load
 
 SCALE, OFFSET = np.array([0.5, 1.0, 2.0]), np.array([0.1, 0.0, -0.2])
@@ -174,6 +185,35 @@ def test_the_fit_finds_the_rust_and_only_between_iterations(triangle_robot: Symm
     )
     other.set_symmetry_state(state)
     np.testing.assert_array_equal(other.policy.actuator_scale.numpy(), scale)
+
+
+def algorithm_called(name: str) -> tuple[Any, dict[str, Any]]:
+    if name == "A2C":
+        return SymmetricA2C, {"n_steps": 16, "fit_states": 256}
+    pytest.importorskip("sb3_contrib")
+    return learn.SymmetricTRPO, {"n_steps": 64, "batch_size": 64}
+
+
+@pytest.mark.parametrize("name", ["A2C", "TRPO"])
+def test_other_algorithms_give_commands_and_find_the_rust(triangle_robot: SymmetryGroup, name: str) -> None:
+    kind, settings = algorithm_called(name)
+    settings |= {"symmetries": triangle_robot, "seed": 0, "device": "cpu"}
+    env = Watching(gymnasium.make("ambidex/Triangle-v0"))
+    model = kind(
+        "MlpPolicy", DummyVecEnv([lambda: env]), loss=MSL(), actuators=known(triangle_robot), **settings
+    )
+    model.learn(settings["n_steps"])
+    canonical = model.rollout_buffer.actions.reshape(-1, 3)
+    np.testing.assert_allclose(env.commands, np.clip(OFFSET + SCALE * canonical, -1, 1), atol=1e-6)
+    model = kind(
+        "EquivariantMlpPolicy",
+        TriangleVecEnv(4, scenario="triangle-rust", seed=0),
+        actuators=TransitionFit(),
+        **settings,
+    )
+    model.learn(64 * 4 * 6)
+    scale = model.policy.actuator_scale.numpy()
+    np.testing.assert_allclose(scale / scale[0], [1.0, 2.0, 3.0], rtol=0.1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup, load
+from ambidex.symmetry import IndexMap, Layout, Symmetry, SymmetryGroup, load
 from ambidex.symmetry.isometry import named
 from ambidex.verification import verify
 from ambidex.verification.words import in_words
@@ -227,3 +227,16 @@ def test_wrong_use_is_refused() -> None:
         verify("ant", "ambidex/AntMujoco-v0", states=3)
     with pytest.raises(ValueError, match="horizons"):
         verify("ant", "ambidex/AntMujoco-v0", horizons=())
+
+
+def test_a_wrong_statement_of_a_description_is_told_in_its_words() -> None:
+    """The tilt is a pair of angles; as components of a vector they would not turn around in a mirror."""
+    description = dict(GROUP.layout.description)  # type: ignore[union-attr]
+    description["observations"] = [
+        {"tilt": {"vector": ["x", "y"]}} if "tilt" in field else field
+        for field in description["observations"]
+    ]
+    layout = Layout(description)
+    wrong = SymmetryGroup([layout.symmetry("xz", named("xz"))], layout=layout)
+    (cause,) = verify(wrong, "ambidex/AntMujoco-v0", **QUICK)["xz"].causes
+    assert cause.fix == "tilt is a pseudovector (in xz, read observation 6 from -6, 7 from +7)"

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from ambidex.actuators.canonical import ElementRelations, OrbitProblem
+from ambidex.actuators.limb_identification import limb_identification
 from ambidex.actuators.limbs import limb_views
 from ambidex.actuators.response import BLOCKS, answers, intercepts, robust_moments, without_controls
 from ambidex.actuators.scales import (
@@ -37,7 +38,7 @@ from ambidex.actuators.scales import (
     smallest_offsets,
     wrong_answer,
 )
-from ambidex.actuators.strengths import limb_identification, robust_limb_moments
+from ambidex.actuators.strengths import robust_limb_moments
 from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import BoolArray, FloatArray
 from ambidex.common.regression import expected_from
@@ -98,6 +99,12 @@ def identify(
 def is_driven(group: SymmetryGroup) -> bool:
     """Whether the description says what its motors make of a command."""
     return group.layout is not None and group.layout.drive is not None
+
+
+def takes_targets(group: SymmetryGroup) -> bool:
+    """Whether its commands are positions or speeds that a controller is to reach."""
+    layout = group.layout
+    return layout is not None and layout.drive is not None and layout.drive.action != "torque"
 
 
 def expected_after_clipping(

@@ -13,27 +13,12 @@ variables, two-stage least squares): it was drawn at random, so what goes with i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from ambidex.actuators.canonical import ElementRelations
 from ambidex.actuators.limbs import LimbViews
 from ambidex.actuators.response import BLOCKS
-from ambidex.actuators.scales import (
-    ALONE,
-    LARGEST_ERROR,
-    LEAST_PER_FEATURE,
-    LEAST_SHARE,
-    NO_EXPERIMENT,
-    UNCERTAIN,
-    Identification,
-    jackknife,
-    wrong_answer,
-)
 from ambidex.actuators.transitions import Transitions
 from ambidex.common.arrays import FloatArray
-from ambidex.symmetry import SymmetryGroup
 
 ON_THE_GROUND = 0.1  # how much a transition counts whose limb is in contact, or about to be
 OUTLIER = 3.5  # median errors, beyond which a transition counts less (Huber)
@@ -41,10 +26,6 @@ RIDGE = 1e-8  # of each column's own size: what never varies must not matter
 RESPONSE_RIDGE = 1e-6
 REWEIGHTED = 2  # times, until outliers no longer decide what an outlier is
 STEPS = 200
-LEAST_TOLD = 1e-3  # of the impulses: the part that the experiments of the commands explain
-# What the regression leaves out (friction, the motion within a step), as a standard error of the logarithm of
-# a scale: so much in any case, and such a share of it. Found on robots that are known.
-LEFT_OUT, SHARE_LEFT_OUT = 0.005, 0.03
 
 
 def limb_moments(limb: LimbViews, transitions: Transitions, expected: FloatArray | None = None) -> FloatArray:
@@ -130,24 +111,13 @@ def strengths(
     orbits = (where[:, :, None] == np.arange(len(members))).any(axis=0)  # of each joint, (n, members)
     weights = 1 / np.maximum(left, np.finfo(float).tiny)
     shape = squares.shape[:-3]
-    blocks = squares.reshape(*shape, len(where), joints, features, joints, features)
-    answers = products.reshape(*shape, len(where), joints, features, joints)
     gains = np.ones((*shape, len(members)))
     for _ in range(STEPS):
         own = np.repeat(gains[..., where], features, axis=-1)  # (..., views, k)
         pooled = np.einsum("...vi,...vij,...vj->...ij", own, squares, own)
         response = _solve(pooled, np.einsum("...vi,...vij->...ij", own, products), RESPONSE_RIDGE)
         response = response.reshape(*shape, joints, features, joints)
-        curvature = np.einsum(
-            "...kfj,...vkflg,...lgj,...j->...vkl", response, blocks, response, weights, optimize=True
-        )
-        slope = np.einsum("...kfj,...vkfj,...j->...vk", response, answers, weights, optimize=True)
-        left_side = np.zeros((*shape, len(members), len(members)))
-        right_side = np.zeros((*shape, len(members)))
-        for view, at in enumerate(where):
-            left_side[..., at[:, None], at] += curvature[..., view, :, :]
-            right_side[..., at] += slope[..., view, :]
-        following = _solve(left_side, right_side[..., None])[..., 0]
+        following = strengths_given(limb, squares, products, response, weights)
         sizes = np.log(np.maximum(np.abs(following), 1e-3))
         for one in orbits:
             following[..., one] /= np.exp(sizes[..., one].mean(axis=-1, keepdims=True))
@@ -155,71 +125,37 @@ def strengths(
         gains = following
         if settled:
             break
+    blocks = squares.reshape(*shape, len(where), joints, features, joints, features)
     for joint, one in enumerate(orbits):  # a torque moves its own joint forward, so that is no motor's doing
-        gains[..., one] *= np.where(response[..., joint, 0, joint] < 0, -1.0, 1.0)[..., None]
+        # On average over what was seen; a constant alone is the answer in a pose that may never occur.
+        answer = np.einsum("...vg,...g->...", blocks[..., joint, 0, joint, :], response[..., joint, :, joint])
+        gains[..., one] *= np.where(answer < 0, -1.0, 1.0)[..., None]
     return gains, response
 
 
-def limb_identification(
-    group: SymmetryGroup,
-    limbs: Sequence[LimbViews],
-    sums: Sequence[FloatArray],
-    *,
-    transitions: float,
-    confidence: float,
-) -> Identification:
-    """From the moments of each limb, of so many transitions, to scales with their intervals."""
-    size = group.action_size
-    relations = ElementRelations.of(group)
-    label = np.arange(size)
-    for orbit in relations.orbits(np.ones(len(relations.target), dtype=bool)):
-        label[orbit] = orbit[0]
-    log_scale = np.zeros((BLOCKS + 1, size))
-    identifiable = np.zeros(size, dtype=bool)
-    reasons = [""] * size
-    for limb, blocks in zip(limbs, sums, strict=True):
-        members = np.unique(limb.members)
-        needed = max(LEAST_PER_FEATURE * limb.terms, 2 * limb.row_size)
-        if transitions < needed:
-            for member in members:
-                few = f"there are {transitions:.0f} transitions; {needed} are the least that can tell"
-                reasons[member] = few
-            continue
-        problems = np.concatenate([blocks.sum(axis=0)[None], blocks.sum(axis=0) - blocks])
-        squares, products, left, told = projected(limb, problems)
-        if told.min() < LEAST_TOLD:
-            for member in members:
-                reasons[member] = NO_EXPERIMENT
-            continue
-        gains, _ = strengths(limb, squares, products, left)
-        for orbit in np.unique(label[members]):
-            own = label[members] == orbit
-            shares = gains[:, own] / np.abs(gains[:, own]).max(axis=-1, keepdims=True)
-            if shares.min() < LEAST_SHARE:
-                for member, share in zip(members[own], shares.T, strict=True):
-                    reasons[member] = wrong_answer(share)
-                continue
-            log_scale[:, members[own]] = -np.log(gains[:, own])
-            known = jackknife(log_scale[1:, members[own]]) < LARGEST_ERROR
-            identifiable[members[own]] = known & (own.sum() > 1)
-            for member, sure in zip(members[own], known, strict=True):
-                if own.sum() == 1:
-                    reasons[member] = ALONE
-                elif not sure:
-                    reasons[member] = UNCERTAIN
-    return Identification.estimated(
-        log_scale,
-        np.zeros((BLOCKS + 1, size)),
-        identifiable,
-        np.zeros(size, dtype=bool),
-        confidence,
-        group=group,
-        offset_shared=np.zeros(size, dtype=bool),
-        orbit=label,
-        reasons=tuple(reasons),
-        transitions=float(transitions),
-        left_out=np.hypot(LEFT_OUT, SHARE_LEFT_OUT * log_scale[0]),
+def strengths_given(
+    limb: LimbViews, squares: FloatArray, products: FloatArray, response: FloatArray, weights: FloatArray
+) -> FloatArray:
+    """p by least squares where A is known: (..., members).
+
+    :param weights: of the joints whose answers count, (..., n)
+    """
+    joints, features = len(limb.joints), limb.feature_count
+    members = np.unique(limb.members)
+    where = np.searchsorted(members, limb.members)
+    shape = squares.shape[:-3]
+    blocks = squares.reshape(*shape, len(where), joints, features, joints, features)
+    answers = products.reshape(*shape, len(where), joints, features, joints)
+    curvature = np.einsum(
+        "...kfj,...vkflg,...lgj,...j->...vkl", response, blocks, response, weights, optimize=True
     )
+    slope = np.einsum("...kfj,...vkfj,...j->...vk", response, answers, weights, optimize=True)
+    left_side = np.zeros((*shape, len(members), len(members)))
+    right_side = np.zeros((*shape, len(members)))
+    for view, at in enumerate(where):
+        left_side[..., at[:, None], at] += curvature[..., view, :, :]
+        right_side[..., at] += slope[..., view, :]
+    return _solve(left_side, right_side[..., None])[..., 0]
 
 
 def _solve(squares: FloatArray, right: FloatArray, ridge: float = RIDGE) -> FloatArray:

@@ -6,8 +6,10 @@ import os
 import stat
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +21,10 @@ _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError
 
 def read_bytes(path: Path, most: int = LARGEST_ARRAYS) -> bytes:
     """The content of a regular file; a pipe, a device or more than ``most`` bytes are refused."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError(f"{path} is not a regular file")
-        if found.st_size > most:
-            raise ValueError(f"{path} has {found.st_size:,} bytes, of which at most {most:,} are read")
-        return file.read(most)
+    with _regular(path) as (file, size):
+        if size > most:
+            raise ValueError(f"{path} has {size:,} bytes, of which at most {most:,} are read")
+        return file.read(size)  # of one that grows meanwhile, what it was
 
 
 def read_text(path: Path, most: int = LARGEST_TEXT) -> str:
@@ -39,13 +37,20 @@ def read_text(path: Path, most: int = LARGEST_TEXT) -> str:
 
 def read_end(path: Path, most: int) -> bytes:
     """The last ``most`` bytes of a regular file, all of a smaller one."""
+    with _regular(path) as (file, size):
+        file.seek(max(0, size - most))
+        return file.read(most)
+
+
+@contextmanager
+def _regular(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """An open file and its size; a pipe is refused without waiting for its other end."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             raise ValueError(f"{path} is not a regular file")
-        file.seek(max(0, found.st_size - most))
-        return file.read(most)
+        yield file, found.st_size
 
 
 def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
@@ -63,14 +68,7 @@ def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
             file.seek(0)
             with np.load(file, allow_pickle=False) as stored:
                 return {name: _member(path, stored, name) for name in stored.files}
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            NotImplementedError,
-            RuntimeError,
-            KeyError,
-        ) as error:
+        except _BROKEN_ARCHIVE as error:
             raise ValueError(f"{path} is damaged: {error}") from None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ambidex.common.arrays import FloatArray
 from ambidex.derivation.couplings import couplings
-from ambidex.derivation.differences import TOLERANCE, Asymmetry, lists, numbers, ranges
+from ambidex.derivation.differences import TOLERANCE, Asymmetry, lists, numbers, percent, ranges
 from ambidex.derivation.match.matching import Matching
 from ambidex.derivation.naming import actuator_name, body_name, geom_name, joint_name
 from ambidex.derivation.skeleton import HINGE, SLIDE
@@ -82,7 +82,7 @@ class _Comparison:
         difference = float(np.abs(inertia - image).max()) / scale
         if difference > TOLERANCE:
             other = f"the image of {names[1]}'s" if body != partner else "its own image"
-            words = f"the inertia of {names[0]} for its mass is {100 * difference:.2g} % off {other}"
+            words = f"the inertia of {names[0]} for its mass is {percent(difference)} off {other}"
             yield Asymmetry("body", *names, "inertia", difference, words)
 
     def _displacements(self) -> dict[int, tuple[FloatArray, FloatArray]]:

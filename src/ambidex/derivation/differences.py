@@ -49,6 +49,11 @@ class Asymmetry:
         return asdict(self)
 
 
+def percent(share: float) -> str:
+    """``3.4 %`` or ``120 %``."""
+    return f"{100 * share:.2g} %" if 100 * share < 99.5 else f"{100 * share:.0f} %"
+
+
 def numbers(
     kind: str, names: tuple[str, str], quantity: str, first: float, second: float
 ) -> Iterator[Asymmetry]:
@@ -61,7 +66,7 @@ def numbers(
     elif large >= 1.1 * small:
         words = f"{more} has {large / small:.3g} times the {quantity} of {less}"
     else:
-        words = f"{more} has {100 * (large / small - 1):.2g} % more {quantity} than {less}"
+        words = f"{more} has {percent(large / small - 1)} more {quantity} than {less}"
     yield Asymmetry(kind, more, less, quantity, (large - small) / large, words)
 
 

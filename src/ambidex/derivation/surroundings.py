@@ -28,7 +28,8 @@ def obstacles(matching: Matching, *, near: float, has_floor: bool) -> Iterator[U
         if np.linalg.norm(image - vector) > near * np.linalg.norm(vector):
             yield Unmatched("world", name, f"{_text(vector)} becomes {_text(image)}")
     skeleton = matching.skeleton
-    touches = (model.geom_contype | model.geom_conaffinity) != 0
+    disabled = model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    touches = ((model.geom_contype | model.geom_conaffinity) != 0) & (not disabled)
     fixed = [int(geom) for geom in np.flatnonzero((model.geom_bodyid == 0) & touches) if has_floor]
     tolerance = near * skeleton.size
     for geom in fixed:

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, SerializeAsAny, field_validator, model_validator
+
+from ambidex.common.arrays import FloatArray
 
 if TYPE_CHECKING:
     from ambidex.symmetry import SymmetryGroup
 
-FloatArray = npt.NDArray[np.float64]
 ActionMaps = dict[str, tuple[FloatArray, FloatArray]]
 
 

@@ -10,7 +10,7 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from torch import Tensor
 
 from ambidex.learn.losses.loss import LossChoice
-from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
+from ambidex.learn.networks.policy import POLICIES
 from ambidex.learn.on_policy import SymmetricOnPolicy
 from ambidex.learn.refusals import refuse_clip_range
 from ambidex.learn.update import autograd
@@ -56,10 +56,7 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
     :param kwargs: any keyword of Stable-Baselines3's A2C
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
-        **A2C.policy_aliases,
-        "EquivariantMlpPolicy": EquivariantActorCriticPolicy,
-    }
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = A2C.policy_aliases | POLICIES
     _choices = (*SymmetricOnPolicy._choices, "fit_states")
 
     def __init__(
@@ -74,9 +71,10 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
         symmetry_clip_range: float = 0.2,
         fit_states: int = 2048,
         fast: bool | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
+        self.symmetry_clip_range = symmetry_clip_range
+        self.fit_states = fit_states
         super().__init__(
             policy,
             env,
@@ -85,13 +83,8 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
             actuators=actuators,
             symmetry_samples=symmetry_samples,
             fast=fast,
-            _init_setup_model=False,
             **kwargs,
         )
-        self.symmetry_clip_range = symmetry_clip_range
-        self.fit_states = fit_states
-        if _init_setup_model:
-            self._setup_model()
 
     def _setup_losses(self) -> None:
         refuse_clip_range(self.symmetry_clip_range)

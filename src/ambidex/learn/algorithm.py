@@ -21,7 +21,6 @@ from ambidex.learn.networks.actuated import Actuated, actuated
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update.actuators import ActuatorChoice, refuse_space
-from ambidex.learn.update.actuators import apply as apply_actuators
 from ambidex.learn.update.preparation import Preparation, state_of_version_0_1
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
@@ -50,23 +49,21 @@ class SymmetricAlgorithm(BaseAlgorithm):
         loss: LossChoice = None,
         actuators: ActuatorChoice = None,
         symmetry_samples: int | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(policy, env, _init_setup_model=False, **kwargs)  # type: ignore[call-arg]
-        if issubclass(self.policy_class, EquivariantActorCriticPolicy) and symmetries is not None:
-            self.policy_kwargs = {"symmetries": symmetries, **self.policy_kwargs}
+        # Here and in subclasses first, since Stable-Baselines3 ends its own __init__ with `_setup_model`.
         self.symmetries = symmetries
         self.loss = loss
         self.actuators = actuators
         self.symmetry_samples = symmetry_samples
         self._preparation: Preparation | None = None
         self._gate_metrics: list[Metric] = []
-        if _init_setup_model:
-            self._setup_model()
+        super().__init__(policy, env, **kwargs)
 
     def _setup_model(self) -> None:
         kind = self.policy_class
+        if issubclass(kind, EquivariantActorCriticPolicy) and self.symmetries is not None:
+            self.policy_kwargs = {"symmetries": self.symmetries, **self.policy_kwargs}
         if self.actuators is not None:
             refuse_space(self.action_space)
             self.policy_class = actuated(kind)
@@ -80,27 +77,41 @@ class SymmetricAlgorithm(BaseAlgorithm):
             raise ValueError(
                 "a policy has actuators from the start or never; make a new model with actuators="
             )
-        if losses or self._needs_symmetry:
-            refuse_policy(self.policy, losses)  # type: ignore[arg-type]
-            refuse_environment(self.env, self._transforms_of(losses))
+        self._refuse(losses)
         saved = self._preparation  # a loaded model brings its own
         replaced: frozenset[str] = self.__dict__.pop("_replaced", frozenset())
         is_current = isinstance(getattr(saved, "states", None), dict)
         if replaced or not is_current:
-            self._preparation = Preparation(
-                self.symmetries,
-                losses,
-                self.symmetry_samples,
-                self.action_space,
-                self.actuators,
-                fit_states=self._fit_states,
-            )
+            self._preparation = self._new_preparation(losses)
             if saved is not None and is_current and not replaced & {"symmetries", "actuators"}:
-                self._preparation.actuators = saved.actuators  # another loss is no other robot
+                self._preparation.keep_actuators(saved)
             elif saved is not None and not replaced:
                 self._preparation.set_state(state_of_version_0_1(saved))
-            apply_actuators(self._preparation.actuators, self.policy)
+            self._apply_actuators()
         self._prepared_choice = self._choice
+
+    def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
+        """Raise a ValueError for what these losses, or the network, cannot work with."""
+        if losses or self._needs_symmetry:
+            refuse_policy(self.policy, losses)  # type: ignore[arg-type]
+            refuse_environment(self.env, self._transforms_of(losses))
+
+    def _new_preparation(self, losses: Mapping[str, SymmetryLoss]) -> Preparation:
+        return Preparation(
+            self.symmetries,
+            losses,
+            self.symmetry_samples,
+            self.action_space,
+            self.actuators,
+            fit_states=self._fit_states,
+        )
+
+    def _apply_actuators(self) -> None:
+        """Bring the present scales and offsets to the policy."""
+        assert self._preparation is not None
+        if (own := self._preparation.actuators) is not None:
+            assert isinstance(self.policy, Actuated)
+            self.policy.set_actuators(own.scale, own.offset)
 
     @property
     def _fit_states(self) -> int:
@@ -145,7 +156,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
                 "load it as it was saved"
             ) from None
         if model._preparation is not None:
-            apply_actuators(model._preparation.actuators, model.policy)
+            model._apply_actuators()
         return model
 
     def _excluded_save_params(self) -> list[str]:
@@ -209,7 +220,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
         """Continue from what `symmetry_state` gave."""
         assert self._preparation is not None
         self._preparation.set_state(state)
-        apply_actuators(self._preparation.actuators, self.policy)
+        self._apply_actuators()
 
 
 @contextmanager

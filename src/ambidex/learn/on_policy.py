@@ -17,7 +17,7 @@ from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.learn.algorithm import SymmetricAlgorithm
-from ambidex.learn.update.actuators import apply as apply_actuators
+from ambidex.learn.refusals import refuse_normalized_drive
 from ambidex.learn.update.fast.rollout import collect_rollouts, why_not_rollout
 from ambidex.learn.update.iteration import Iteration
 
@@ -38,13 +38,10 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
         env: GymEnv | str,
         *,
         fast: bool | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(policy, env, _init_setup_model=False, **kwargs)
         self.fast = fast
-        if _init_setup_model:
-            self._setup_model()
+        super().__init__(policy, env, **kwargs)
 
     def _setup_losses(self) -> None:
         super()._setup_losses()
@@ -64,6 +61,7 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
                 "use_sde=True has no standard deviation of its own for each action, which the fit from "
                 "transitions needs; use use_sde=False"
             )
+        refuse_normalized_drive(self.env, self.symmetries)
 
     def _why_not_fast(self) -> str | None:
         """Why the fast path cannot serve this model, in words; None if it can."""
@@ -103,9 +101,8 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
 
     def _after_update(self, iteration: Iteration, value_gate_ratio: npt.NDArray[np.float64]) -> None:
         """Bring the actuators' scales to the next roll-out, and keep what the gates did."""
-        assert self._preparation is not None
         # Never within a roll-out: its commands are read back with the scales that the policy has.
-        apply_actuators(self._preparation.actuators, self.policy)
+        self._apply_actuators()
         gated = [] if iteration.gates is None else (~iteration.gates.always).nonzero().flatten().tolist()
         self._gate_metrics = [
             ("value_gate_ratio", iteration.names[j], "", float(value_gate_ratio[j])) for j in gated

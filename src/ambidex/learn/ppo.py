@@ -17,10 +17,9 @@ from torch import Tensor
 
 from ambidex.learn.losses.loss import LossChoice
 from ambidex.learn.networks.log_std import raise_noise
-from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
+from ambidex.learn.networks.policy import POLICIES
 from ambidex.learn.on_policy import SymmetricOnPolicy
-from ambidex.learn.update import autograd as generic
-from ambidex.learn.update import learning_rate
+from ambidex.learn.update import autograd, learning_rate
 from ambidex.learn.update.actuators import ActuatorChoice
 from ambidex.learn.update.fast import update as fast
 from ambidex.learn.update.iteration import Iteration, Statistics
@@ -59,10 +58,7 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
     :param kwargs: any keyword of Stable-Baselines3's PPO
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
-        **PPO.policy_aliases,
-        "EquivariantMlpPolicy": EquivariantActorCriticPolicy,
-    }
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = PPO.policy_aliases | POLICIES
 
     def __init__(
         self,
@@ -77,9 +73,12 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         learning_rate_range: tuple[float, float] | None = None,
         std_floor: float | None = None,
         fast: bool | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
+        self.desired_kl = desired_kl
+        self.learning_rate_range = learning_rate_range
+        self.std_floor = std_floor
+        self._followed_rate: float | None = None  # what desired_kl chose for the next update
         super().__init__(
             policy,
             env,
@@ -88,15 +87,8 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
             actuators=actuators,
             symmetry_samples=symmetry_samples,
             fast=fast,
-            _init_setup_model=False,
             **kwargs,
         )
-        self.desired_kl = desired_kl
-        self.learning_rate_range = learning_rate_range
-        self.std_floor = std_floor
-        self._followed_rate: float | None = None  # what desired_kl chose for the next update
-        if _init_setup_model:
-            self._setup_model()
 
     def _setup_losses(self) -> None:
         _check_kl(self.desired_kl, self.learning_rate_range)
@@ -125,7 +117,7 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         clip_range_vf = None if self.clip_range_vf is None else self.clip_range_vf(progress)  # type: ignore[operator]
         iteration = self._prepare(clip_range, clip_range_vf)
         # Both compute the same; the fast one needs no autograd, since it knows what plain MLPs are made of.
-        update = fast.update if self._takes_fast_path else generic.update
+        update = fast.update if self._takes_fast_path else autograd.update
         statistics = update(self, iteration)
         self._n_updates += statistics.epochs
         self._after_update(iteration, statistics.value_gate_ratio)

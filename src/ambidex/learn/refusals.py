@@ -12,6 +12,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 from torch import nn
 
+from ambidex.actuators.identification import takes_targets
 from ambidex.learn.losses.loss import SymmetryLoss, losses_by_transform
 from ambidex.learn.normalize import SymmetricVecNormalize
 from ambidex.learn.spaces import check_actions, check_observations, check_ranges
@@ -89,6 +90,17 @@ def refuse_environment(env: VecEnv | None, transforms: Iterable[Symmetry]) -> No
                 f"the statistics of SymmetricVecNormalize are not symmetric under {transform.name!r}; "
                 "give it the same group as the model"
             )
+
+
+def refuse_normalized_drive(env: VecEnv | None, group: SymmetryGroup | None) -> None:
+    """For a fit from transitions: torques follow from positions and speeds in the units of the drive."""
+    normalize: VecNormalize | None = None if env is None else unwrap_vec_normalize(env)
+    if normalize is not None and normalize.norm_obs and group is not None and takes_targets(group):
+        raise ValueError(
+            "the description's drive has gains in units of the robot, and the observations are normalised, "
+            "so that the torques of its motors cannot be told; train without the fit from transitions, or "
+            "without normalisation"
+        )
 
 
 def refuse_clip_range(epsilon: object) -> None:

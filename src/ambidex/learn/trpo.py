@@ -10,7 +10,7 @@ from stable_baselines3.common.preprocessing import get_action_dim
 from stable_baselines3.common.type_aliases import GymEnv
 
 from ambidex.learn.losses.loss import LossChoice
-from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
+from ambidex.learn.networks.policy import POLICIES
 from ambidex.learn.on_policy import SymmetricOnPolicy
 from ambidex.learn.refusals import refuse_clip_range
 from ambidex.learn.update.actuators import ActuatorChoice
@@ -52,10 +52,7 @@ class SymmetricTRPO(SymmetricOnPolicy, TRPO):
     :param kwargs: any keyword of sb3-contrib's TRPO
     """
 
-    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
-        **TRPO.policy_aliases,
-        "EquivariantMlpPolicy": EquivariantActorCriticPolicy,
-    }
+    policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = TRPO.policy_aliases | POLICIES
 
     def __init__(
         self,
@@ -68,9 +65,9 @@ class SymmetricTRPO(SymmetricOnPolicy, TRPO):
         symmetry_samples: int | None = None,
         symmetry_clip_range: float | None = None,
         fast: bool | None = None,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
+        self.symmetry_clip_range = symmetry_clip_range
         super().__init__(
             policy,
             env,
@@ -79,12 +76,8 @@ class SymmetricTRPO(SymmetricOnPolicy, TRPO):
             actuators=actuators,
             symmetry_samples=symmetry_samples,
             fast=fast,
-            _init_setup_model=False,
             **kwargs,
         )
-        self.symmetry_clip_range = symmetry_clip_range
-        if _init_setup_model:
-            self._setup_model()
 
     def _setup_losses(self) -> None:
         if self.symmetry_clip_range is not None:

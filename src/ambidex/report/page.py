@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ambidex.common.numerals import number, plural
 from ambidex.common.words import listed, suggestion
 from ambidex.envs import scenarios
 from ambidex.experiment.many_runs.reading import Run
-from ambidex.experiment.one_run.record import SCENARIO_COPY
+from ambidex.experiment.one_run.trust.identity import COPIES
 from ambidex.report import paper
 from ambidex.report.cards import cards
 from ambidex.report.charts.charts import SECTIONS, Chart, charts
@@ -19,22 +19,15 @@ from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary, in_p
 from ambidex.report.tables import maps_table, overall_table, pairs_table, results_table, scores_table
 from ambidex.report.wording import method_name
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
 _BAND_OPACITY = (0.16, 0.24)
 
 
 def render(summary: Summary) -> str:
     """The page's HTML."""
-    folder = resources.files("ambidex.report") / "templates"
-    template = environment().get_template("page.html")
-    return template.render(
+    return from_template(
+        "page.html",
         title=_title(summary),
         lead=_lead(summary),
-        style=colour_variables() + (folder / "page.css").read_text(encoding="utf-8"),
-        script=(folder / "page.js").read_text(encoding="utf-8"),
-        plotly=plotly_script(),
         cards=cards(summary),
         overall=overall_table(summary),
         scenarios=[_section(scenario, summary.seed) for scenario in summary.scenarios],
@@ -44,16 +37,26 @@ def render(summary: Summary) -> str:
     )
 
 
-def environment() -> Environment:
-    """What the package's pages are rendered with."""
+def from_template(name: str, **values: Any) -> str:
+    """One of the package's pages, with its style, its script and plotly inside it.
+
+    :param values: what else the template needs
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("ambidex.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+    )
+    folder = resources.files("ambidex.report") / "templates"
+    return environment.get_template(name).render(
+        style=_colour_variables() + (folder / "page.css").read_text(encoding="utf-8"),
+        script=(folder / "page.js").read_text(encoding="utf-8"),
+        plotly=plotly_script(),
+        **values,
     )
 
 
@@ -137,7 +140,8 @@ def _figure(chart: Chart, anchor: str) -> dict[str, str]:
 def _description(scenario: ScenarioSummary) -> str:
     """Of one of the package's scenarios, or of a user's file, which every run keeps a copy of."""
     runs = [run for method in scenario.methods for run in method.runs]
-    copies = [str(run.directory / SCENARIO_COPY) for run in runs if (run.directory / SCENARIO_COPY).is_file()]
+    paths = [run.directory / COPIES["scenario"] for run in runs]
+    copies = [str(path) for path in paths if path.is_file()]
     named = [str(run.config.get("scenario")) for run in runs]
     try:
         return scenarios.get([*copies, *named, scenario.name][0]).description
@@ -196,7 +200,7 @@ def _items(run: Run, part: str) -> list[tuple[str, Any]]:
     return list((run.about.get(part) or {}).items())
 
 
-def colour_variables() -> str:
+def _colour_variables() -> str:
     """CSS variables of every colour and its band, for the light and the dark page."""
 
     def block(theme: int) -> str:

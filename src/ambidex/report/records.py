@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ambidex.common.escaping import csv_cell
 from ambidex.report import paper
 from ambidex.report.statistics import Estimate
 from ambidex.report.summary import MethodSummary, Summary
@@ -47,6 +51,18 @@ def ratios(summary: Summary) -> list[dict[str, Any]]:
         if method.fit is not None
         for pair in method.fit.pairs
     ]
+
+
+def as_csv(columns: Sequence[str], records: Iterable[Mapping[str, Any]]) -> str:
+    """Records as CSV under a heading; no text in them is run by a spreadsheet."""
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in record.items()}
+        for record in records
+    )
+    return file.getvalue()
 
 
 def missing(summary: Summary) -> list[dict[str, Any]]:

@@ -34,51 +34,46 @@ class Estimate:
     high: float | None = None
 
 
-def best_window(steps: npt.ArrayLike, values: npt.ArrayLike, window: int = WINDOW) -> Window:
+def best_window(steps: npt.ArrayLike, values: npt.ArrayLike) -> Window:
     """The window with the highest mean, the first of equals (tab:stats_A1, Maximum Return).
 
     A curve shorter than the window is one window.
     """
     x, y = _curve(steps, values)
-    inside = best_place(y, window)
-    return _window(x, y, inside.start, inside.stop - inside.start)
+    return _window(x, y, best_place(y))
 
 
-def best_place(values: npt.ArrayLike, window: int = WINDOW) -> slice:
+def best_place(values: npt.ArrayLike) -> slice:
     """Where the window with the highest mean lies, the first of equals."""
     y = np.asarray(values, dtype=np.float64)
-    width = min(window, len(y))
+    width = min(WINDOW, len(y))
     start = int(np.argmax(np.lib.stride_tricks.sliding_window_view(y, width).mean(axis=1)))
     return slice(start, start + width)
 
 
-def last_window(steps: npt.ArrayLike, values: npt.ArrayLike, window: int = WINDOW) -> Window:
+def last_window(steps: npt.ArrayLike, values: npt.ArrayLike) -> Window:
     """The window at the end of the curve (tab:stats_A1, Value Distance, last 5pt window)."""
     x, y = _curve(steps, values)
-    width = min(window, len(y))
-    return _window(x, y, len(y) - width, width)
+    return _window(x, y, slice(-WINDOW, None))
 
 
-def first_step_within(
-    steps: npt.ArrayLike, values: npt.ArrayLike, maximum: float, share: float = 0.1
-) -> float | None:
-    """The first step whose value is at most a share of the maximum below it, or None.
+def first_step_within(steps: npt.ArrayLike, values: npt.ArrayLike, maximum: float) -> float | None:
+    """The first step whose value is at most a tenth of the maximum below it, or None.
 
     For a positive maximum mu this is the paper's "return >= 0.9 mu"; a negative one would be out of reach
     under that wording, so the margin is taken from its absolute value.
     """
     x, y = _curve(steps, values)
-    reached = np.flatnonzero(y >= maximum - share * abs(maximum))
+    reached = np.flatnonzero(y >= maximum - 0.1 * abs(maximum))
     return float(x[reached[0]]) if reached.size else None
 
 
-def interquartile_mean(scores: npt.ArrayLike, axis: int = -1) -> FloatArray:
-    """The mean of the scores without the lowest and the highest quarter (rounded down)."""
-    ordered = np.sort(np.asarray(scores, dtype=np.float64), axis=axis)
-    count = ordered.shape[axis]
+def interquartile_mean(scores: npt.ArrayLike) -> FloatArray:
+    """The mean of the scores (the last axis) without the lowest and the highest quarter, rounded down."""
+    ordered = np.sort(np.asarray(scores, dtype=np.float64))
+    count = ordered.shape[-1]
     cut = count // 4
-    kept = np.take(ordered, range(cut, count - cut), axis=axis)
-    return np.asarray(kept.mean(axis=axis))
+    return np.asarray(ordered[..., cut : count - cut].mean(axis=-1))
 
 
 def probability_of_improvement(scores: npt.ArrayLike, baseline: npt.ArrayLike) -> float:
@@ -147,8 +142,7 @@ def _curve(steps: npt.ArrayLike, values: npt.ArrayLike) -> tuple[FloatArray, Flo
     return x, y
 
 
-def _window(steps: FloatArray, values: FloatArray, start: int, width: int) -> Window:
-    inside = slice(start, start + width)
+def _window(steps: FloatArray, values: FloatArray, inside: slice) -> Window:
     return Window(float(values[inside].mean()), float(values[inside].std()), float(np.median(steps[inside])))
 
 

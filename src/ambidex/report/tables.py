@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ambidex.common.escaping import csv_cell, printable
+from ambidex.common.escaping import printable
 from ambidex.common.numerals import NOTHING, number, score, steps
 from ambidex.common.words import listed
 from ambidex.report import paper
-from ambidex.report.records import results
+from ambidex.report.records import as_csv, results
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
 from ambidex.report.wording import bounds, method_name, pair_name, plain_name
 
@@ -213,15 +211,7 @@ def tables_latex(summary: Summary) -> str:
 def results_csv(summary: Summary) -> str:
     """One line per scenario, method and source, every number in full."""
     rows = results(summary)
-    file = io.StringIO()
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow(
-            {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
-        )
-    return file.getvalue()
+    return as_csv(list(dict.fromkeys(column for row in rows for column in row)), rows)
 
 
 def markdown(table: Table) -> str:

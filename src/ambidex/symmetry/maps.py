@@ -322,6 +322,16 @@ class DictMap:
 ObservationMap = LinearMap | DictMap
 
 
+def block_diagonal(parts: Sequence[LinearMap]) -> FloatArray:
+    """The matrix on one vector in which those that the parts act on follow each other."""
+    size = sum(part.size for part in parts)
+    whole, start = np.zeros((size, size)), 0
+    for part in parts:
+        whole[start : start + part.size, start : start + part.size] = part.matrix
+        start += part.size
+    return whole
+
+
 def as_simple_as_possible(matrix: FloatArray) -> LinearMap:
     """An `IndexMap` where each row reads one element only, otherwise a `MatrixMap`."""
     used = np.abs(matrix) > TOLERANCE

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from ambidex.common.words import listed
 from ambidex.symmetry.group import SymmetryGroup
-from ambidex.symmetry.maps import DictMap, IndexMap, LinearMap, ObservationMap, as_simple_as_possible
+from ambidex.symmetry.maps import (
+    DictMap,
+    IndexMap,
+    LinearMap,
+    ObservationMap,
+    as_simple_as_possible,
+    block_diagonal,
+)
 from ambidex.symmetry.transform import Symmetry
 
 
@@ -21,11 +26,16 @@ def on_vector(
     :param sizes: how many elements each key has, in the order of the vector
     :param pass_through: keys that no transform changes, if they are there
     """
+
+    def joined(element: Symmetry) -> LinearMap:
+        parts = [_part(element, key, size, pass_through) for key, size in sizes.items()]
+        return parts[0] if len(parts) == 1 else as_simple_as_possible(block_diagonal(parts))
+
     return SymmetryGroup(
         [
             Symmetry.from_maps(
                 element.name,
-                _joined([_part(element, key, size, pass_through) for key, size in sizes.items()]),
+                joined(element),
                 element.action_map,
                 element.kind,
                 element.isometry,
@@ -55,16 +65,3 @@ def _part(element: Symmetry, key: str, size: int, pass_through: Sequence[str]) -
             f"which have {size}"
         )
     return part
-
-
-def _joined(parts: Sequence[LinearMap]) -> LinearMap:
-    """One map of the vectors that the parts act on, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    sizes = [part.size for part in parts]
-    whole = np.zeros((sum(sizes), sum(sizes)))
-    start = 0
-    for part in parts:
-        whole[start : start + part.size, start : start + part.size] = part.matrix
-        start += part.size
-    return as_simple_as_possible(whole)

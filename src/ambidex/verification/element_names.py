@@ -6,16 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ambidex.common import words
+from ambidex.common.arrays import FloatArray
+from ambidex.symmetry.layout.layout import Layout
+from ambidex.symmetry.linting.naming import Naming
 
 MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
 class Names:
-    """What reports call the elements of the flat observation and of the action."""
+    """What reports call the elements of the flat observation and of the action.
+
+    :param layout: of the description, where it has one
+    """
 
     observations: Sequence[str]
     actions: Sequence[str]
+    layout: Layout | None = None
+
+    def naming(self, side: str, isometry: FloatArray | None) -> Naming | None:
+        """The description's words for one side of a transform, where it has some."""
+        return None if self.layout is None else Naming.of(self.layout, side, isometry)
 
 
 def listed(names: Sequence[str]) -> str:

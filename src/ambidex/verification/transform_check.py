@@ -87,7 +87,7 @@ class TransformCheck:
         unexplained = still_placed > np.concatenate([_largest_inexactness(part) for part in parts])
         is_inexact = (still_placed > PLACED_THRESHOLD) & ~unexplained
 
-        repairs = self._repairs(parts, action_map)
+        repairs = self._repairs(parts, action_map, names)
         causes = [_cause_of(repair) for repair in repairs]
         if (is_alien := unexplained & ~is_taken).any():
             causes.append(_unexplained(np.flatnonzero(is_alien), names))
@@ -164,10 +164,13 @@ class TransformCheck:
         residuals = apply(parts, self.base.observations[:, last]) - image.observations[:, last]
         return median_and_worst(residuals, self.step_spread)[0]
 
-    def _repairs(self, parts: list[Part], action_map: LinearMap) -> list[Repair]:
+    def _repairs(self, parts: list[Part], action_map: LinearMap, names: Names) -> list[Repair]:
         pairs = [(given.side, given.map, part.map) for given, part in zip(self.given, parts, strict=True)]
         pairs.append(("action", self.symmetry.action_map, action_map))
-        repairs = [Repair(self.symmetry.name, side, given, better) for side, given, better in pairs]
+        repairs = [
+            Repair(self.symmetry.name, side, given, better, names.naming(side, self.symmetry.isometry))
+            for side, given, better in pairs
+        ]
         return [repair for repair in repairs if repair.changed]
 
     def _elements(

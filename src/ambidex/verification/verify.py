@@ -223,7 +223,7 @@ def names_of(group: SymmetryGroup) -> Names:
             [name for key in sorted(given) for name in given[key]] if isinstance(given, dict) else list(given)
         )
         actions = list(group.layout.action_names) or actions
-    return Names(observations, actions)
+    return Names(observations, actions, group.layout)
 
 
 def environment_name(env: gymnasium.Env[Any, Any]) -> str:

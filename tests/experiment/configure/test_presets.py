@@ -2,6 +2,8 @@ import pytest
 
 from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.presets import configure, resolve
+from ambidex.symmetry.files.descriptions import description_text
+from tests.actuators.two_legs import two_legs
 
 
 def test_rows_of_appendix_b():
@@ -186,3 +188,15 @@ def test_switches_may_be_written_as_in_other_yaml(tmp_path):
     file.write_text("scenario: A1.1\nfast: off\northo_init: yes\n")
     h = configure(file, []).hyperparameters
     assert (h.fast, h.ortho_init) == (False, True)
+
+
+@pytest.mark.parametrize(("drive", "fitted"), [("torque", "transition"), ("position", None)])
+def test_no_actuators_by_default_behind_the_targets_of_a_controller(tmp_path, drive, fitted):
+    """A scaled target moves where a joint settles, and leaves the feedback of a weak motor weak."""
+    file = tmp_path / "legs.yaml"
+    gains = {"action": "position", "kp": 30.0, "kd": 1.0, "step": 0.02}
+    file.write_text(description_text(two_legs(gains if drive == "position" else "torque")))
+    given = {"env": "Pendulum-v1", "symmetry": str(file)}
+    assert resolve(None, "equivariant", given).hyperparameters.actuators == fitted
+    named = resolve(None, "equivariant", given | {"actuators": "transition"})
+    assert named.hyperparameters.actuators == "transition"

@@ -13,6 +13,7 @@ import pytest
 from ambidex.experiment.many_runs import status
 from ambidex.experiment.many_runs.sweep import plan, sweep
 from ambidex.experiment.one_run import record, run
+from ambidex.experiment.one_run.trust.locking import is_locked
 
 pytestmark = pytest.mark.usefixtures("at_our_own_pace")
 RESULTS = ("policy-last.safetensors", "progress.csv", "evaluations.csv", "symmetry.csv")
@@ -138,7 +139,7 @@ def test_a_killed_driver_or_raylet_leaves_runs_that_the_same_command_ends(tmp_pa
         driver.wait(timeout=300)
     finally:
         driver.kill()
-    _wait_for(lambda: not record.is_locked(directory))
+    _wait_for(lambda: not is_locked(directory))
     steps = str(record.read(directory)["steps"] + 128)
     done = subprocess.run([*command, "--steps", steps], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

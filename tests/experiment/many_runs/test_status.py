@@ -5,6 +5,7 @@ import pytest
 
 from ambidex.experiment.many_runs.status import status
 from ambidex.experiment.one_run import record
+from ambidex.experiment.one_run.trust.locking import lock
 
 
 def _edit(directory, **changes):
@@ -26,7 +27,7 @@ def test_speed_and_time_left_follow_from_the_timings(finished, tmp_path):
     header = "iteration,rollout,fit,update,logging,evaluation\n"
     (copy / "timings.csv").write_text(header + "".join(f"{i},1,0,0.5,0.25,0.25\n" for i in range(1, 5)))
     assert status(copy)[0].state == "stopped"
-    with record.lock(copy):
+    with lock(copy):
         (row,) = status(copy)
     assert row.state == "running"
     assert row.speed == pytest.approx(64)  # 128 steps in 2 seconds

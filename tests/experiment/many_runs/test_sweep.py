@@ -11,6 +11,7 @@ import pytest
 from ambidex.experiment.many_runs import status
 from ambidex.experiment.many_runs.sweep import plan, sweep
 from ambidex.experiment.one_run import record, run
+from ambidex.experiment.one_run.trust.locking import is_locked
 
 
 def test_the_grid_is_a_product_seed_by_seed(tmp_path):
@@ -106,7 +107,7 @@ def test_workers_end_with_their_sweep_and_the_same_command_goes_on(tmp_path, tin
     parent.send_signal(ending)
     assert parent.wait() == (128 + ending if ending == signal.SIGTERM else -ending)
     patience = 0 if ending == signal.SIGTERM else 600
-    while record.is_locked(directory):
+    while is_locked(directory):
         assert patience > 0
         patience -= 1
         time.sleep(0.05)

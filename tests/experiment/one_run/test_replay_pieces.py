@@ -116,6 +116,11 @@ def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(DamagedCheckpoint, match=second.path.name):
         read_back(tmp_path, life)
     second.path.write_bytes(content)
+    for other in ("0000000004-9999999999", "0000000003-0000000008"):
+        renamed = second.path.rename(tmp_path / f"{other}-{second.digest}.safetensors")
+        with pytest.raises(DamagedCheckpoint, match=f"{other}.* does not hold the steps"):
+            read_back(tmp_path, life)
+        renamed.rename(second.path)
     first.path.unlink()
     with pytest.raises(DamagedCheckpoint, match="lacks the replay's steps from 0 to 8"):
         read_back(tmp_path, life)

@@ -19,9 +19,9 @@ from ambidex.experiment.configure import build
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run import checkpoint, record, run
 from ambidex.experiment.one_run.metrics import COLUMNS
-from ambidex.experiment.one_run.ppo_symmetry import value_distances
 from ambidex.experiment.one_run.run import RunFailed
 from ambidex.experiment.one_run.training import LOGGED, Training
+from ambidex.experiment.one_run.trust.locking import is_locked, lock
 from ambidex.experiment.trained import evaluate, stored
 from ambidex.learn import SymmetricPPO
 
@@ -112,7 +112,7 @@ def test_plain_ppo_measures_value_distances_before_the_update(tiny):
             for name in group.names:
                 image = torch.as_tensor(group[name].observation(state))[None]
                 expected[name].append(abs(model.policy.predict_values(image).item() - value))
-    measured = value_distances(model, group)
+    measured = training.loop.value_distances(group)
     assert [(metric, transform) for metric, transform, _, _ in measured] == [
         ("value_distance", name) for name in group.names
     ]
@@ -130,11 +130,11 @@ def test_a_directory_that_holds_a_run_is_refused(finished, tiny):
 def test_two_processes_do_not_train_one_run(tmp_path, tiny):
     directory = tmp_path / "run"
     directory.mkdir()
-    with record.lock(directory):
-        assert record.is_locked(directory)
+    with lock(directory):
+        assert is_locked(directory)
         with pytest.raises(ValueError, match="another process"):
             run.train(resolve("triangle", "ppo", tiny), directory)
-    assert not record.is_locked(directory)
+    assert not is_locked(directory)
 
 
 def test_looking_whether_a_run_is_locked_keeps_nobody_out(tmp_path):
@@ -149,9 +149,9 @@ def test_looking_whether_a_run_is_locked_keeps_nobody_out(tmp_path):
     watcher = threading.Thread(target=look)
     watcher.start()
     looking.wait()
-    assert not record.is_locked(tmp_path)
-    with record.lock(tmp_path):
-        assert record.is_locked(tmp_path)
+    assert not is_locked(tmp_path)
+    with lock(tmp_path):
+        assert is_locked(tmp_path)
     watcher.join()
 
 

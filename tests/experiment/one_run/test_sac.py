@@ -68,10 +68,20 @@ def test_killed_through_the_command_line_and_equal_to_the_bit(tmp_path: Path) ->
     assert sum(piece.last - piece.first for piece in replay_pieces.pieces(killed / PIECES)) >= 150
 
 
-@pytest.mark.parametrize(("method", "iterations"), [("ppo", 1), ("augment", 5), ("equivariant", 3)])
-def test_resumed_and_equal_to_the_bit(method: str, iterations: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("method", "iterations", "actuators"),
+    [
+        ("ppo", 1, None),
+        ("augment", 5, "transition"),
+        ("equivariant", 3, None),
+        ("equivariant", 4, "transition"),
+    ],
+)
+def test_resumed_and_equal_to_the_bit(
+    method: str, iterations: int, actuators: str | None, tmp_path: Path
+) -> None:
     """In the random steps at the start too, whose generator is the action space's."""
-    config = small(method, 6)
+    config = small(method, 6, actuators=actuators)
     run.train(config, tmp_path / "whole")
     _stop_after(config, tmp_path / "stopped", iterations)
     run.resume(tmp_path / "stopped")
@@ -88,10 +98,11 @@ def test_a_damaged_checkpoint_leads_to_the_same_end(tmp_path: Path) -> None:
     _assert_equal(tmp_path / "whole", tmp_path / "stopped")
 
 
-@pytest.fixture(scope="module", params=["asl", "equivariant"])
+@pytest.fixture(scope="module", params=[("asl", None), ("equivariant", "transition")])
 def finished(request, tmp_path_factory) -> Path:
-    directory = tmp_path_factory.mktemp("runs") / "triangle-rust" / f"sac-{request.param}" / "seed-0"
-    run.train(small(request.param, 5), directory)
+    method, actuators = request.param
+    directory = tmp_path_factory.mktemp("runs") / "triangle-rust" / f"sac-{method}" / "seed-0"
+    run.train(small(method, 5, actuators=actuators), directory)
     return directory
 
 

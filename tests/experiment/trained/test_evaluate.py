@@ -3,8 +3,9 @@ import shutil
 import numpy as np
 import pytest
 
+from ambidex.experiment.one_run.episodes import Episode, run_episodes
 from ambidex.experiment.trained import stored
-from ambidex.experiment.trained.evaluate import Episode, evaluate, run_episodes, summary
+from ambidex.experiment.trained.evaluate import evaluate, summary
 
 
 def test_the_same_policy_gives_the_same_episodes(finished):
@@ -17,21 +18,6 @@ def test_a_truncated_policy_is_named(finished, tmp_path):
     policy.write_bytes(policy.read_bytes()[:200])
     with pytest.raises(ValueError, match=r"policy-best\.safetensors is damaged"):
         stored.load(tmp_path / "run")
-
-
-def test_an_episode_is_the_sum_of_its_rewards(finished):
-    policy = stored.load(finished, "last")
-    (episode,) = run_episodes(policy.act, policy.env, 1)
-    policy = stored.load(finished, "last")
-    observation, _ = policy.env.reset()
-    rewards = []
-    for _ in range(50):
-        mean, _, _ = policy.policy(policy.policy.obs_to_tensor(observation)[0], deterministic=True)
-        action = np.clip(mean.detach().numpy()[0], policy.env.action_space.low, policy.env.action_space.high)
-        observation, reward, _, truncated, _ = policy.env.step(action)
-        rewards.append(reward)
-    assert truncated
-    assert (episode.total, episode.length) == (pytest.approx(sum(rewards)), 50)
 
 
 def test_a_row_for_each_goal_and_one_for_all():

@@ -7,17 +7,19 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import ambidex.experiment.tuning.search as searching
 from ambidex.experiment.configure.presets import configure
 from ambidex.experiment.many_runs.status import status
-from ambidex.experiment.tuning.search import open_study, read_search, search
+from ambidex.experiment.tuning.search import open_study, read_search, search, write_best
 from ambidex.experiment.tuning.space import parse_space
 from ambidex.experiment.tuning.task import Task
 from ambidex.report.publish.tuning_page import write_tuning_page
 
-pytest.importorskip("optuna")
+optuna = pytest.importorskip("optuna")
 
 SETTINGS = {"n_steps": 16, "num_envs": 8, "n_epochs": 4, "evaluation_every": 4, "evaluation_episodes": 4}
 SPACE = {"learning_rate": [1.0e-9, 3.0e-3]}
@@ -95,6 +97,105 @@ def test_a_search_that_is_killed_goes_on_where_it_was(finished: Path, tmp_path: 
     assert scores(out) == scores(finished)
     assert f"{out}/best.yaml" in done.stdout
     assert (out / "best.yaml").read_text() == (finished / "best.yaml").read_text()
+
+
+def test_the_best_setting_is_what_its_trial_was_trained_with(tmp_path: Path) -> None:
+    space = parse_space({"learning_rate": {"low": 1.0e-4, "high": 1.0e-2}}, "test")
+    fixed = {
+        "hyperparameters": {"gamma": 0.5, "vf_coef": 0.25},
+        "vf_coef": 0.75,
+        "metrics_every": 2,
+        "seed": 9,
+    }
+    small = Task(("triangle",), "ppo", 128, overrides=fixed)
+    study = open_study(tmp_path, create=True)
+    trial = study.ask({"learning_rate": optuna.distributions.FloatDistribution(1e-4, 1e-2)})
+    study.tell(trial, 1.0)
+    write_best(study, small, space, tmp_path)
+    config = configure(tmp_path / "best.yaml", [], scenario="triangle", steps=128)
+    h = config.hyperparameters
+    assert (h.learning_rate, h.gamma, h.vf_coef) == (trial.params["learning_rate"], 0.5, 0.75)
+    assert (config.metrics_every, config.seed) == (2, 0)
+    assert [config] == small.configs(trial.params, 128)
+
+
+@pytest.mark.parametrize("fixed", [{"gamma": 0.9}, {"hyperparameters": {"gamma": 0.9}}])
+def test_what_is_searched_for_is_not_fixed_as_well(fixed: dict, tmp_path: Path) -> None:
+    both = Task(("triangle",), "ppo", 128, overrides=fixed)
+    with pytest.raises(ValueError, match="gamma is both in the search space and fixed"):
+        search(both, parse_space({"gamma": [0.9, 0.99]}, "test"), tmp_path, trials=1)
+
+
+@pytest.fixture
+def returns_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is trained: a trial returns its gamma at every rung."""
+    monkeypatch.setattr(searching, "sweep", lambda runs, out, **options: [])
+    monkeypatch.setattr(
+        Task, "returns", lambda task, runs: {"triangle": runs[0].config.hyperparameters.gamma}
+    )
+
+
+def search_gammas(out: Path, gammas: list[float], at_once: int) -> list[tuple[float, list[int], str]]:
+    """Try these in this order, or go on with it; of each trial its gamma, its rungs and how it ended."""
+    if not (out / "study.db").exists():
+        study = open_study(out, create=True)
+        for gamma in gammas:
+            study.enqueue_trial({"gamma": gamma})
+    space = parse_space({"gamma": {"low": 0.0, "high": 1.0}}, "test")
+    batches = iter(range(len(gammas)))  # next() fails when there are more: it goes around in circles
+    search(
+        Task(("triangle",), "ppo", 900),
+        space,
+        out,
+        trials=len(gammas),
+        jobs=at_once,
+        after_batch=lambda: next(batches),
+    )
+    return [(params["gamma"], sorted(values), state) for params, values, state in scores(out)]
+
+
+@pytest.mark.usefixtures("returns_gamma")
+@pytest.mark.parametrize("falling", [False, True])
+def test_the_better_third_goes_on_in_whatever_order_they_come(falling: bool, tmp_path: Path) -> None:
+    gammas = sorted((one / 10 for one in range(1, 10)), reverse=falling)
+    ends = dict.fromkeys(gammas, ([1], "PRUNED"))
+    ends |= {0.7: ([1, 3], "PRUNED"), 0.8: ([1, 3], "PRUNED"), 0.9: ([1, 3, 9], "COMPLETE")}
+    found = search_gammas(tmp_path, gammas, at_once=9)
+    assert found == [(gamma, *ends[gamma]) for gamma in gammas]
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.usefixtures("returns_gamma")
+@pytest.mark.parametrize("writes", [1, 3, 4, 6, 7])
+def test_a_kill_between_any_two_writes_changes_nothing(
+    writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the first three trials, whose scores are written one by one before any of them is judged."""
+    left = [writes]
+
+    def killing(write: Any) -> Any:
+        def wrapped(*values: Any, **named: Any) -> None:
+            write(*values, **named)
+            left[0] -= 1
+            if left[0] == 0:
+                raise Killed
+
+        return wrapped
+
+    monkeypatch.setattr(optuna.Trial, "report", killing(optuna.Trial.report))
+    monkeypatch.setattr(optuna.Study, "tell", killing(optuna.Study.tell))
+    gammas = [0.5, 0.6, 0.7, 0.9]  # the last one comes when the others have ended, and stops none of them
+    with pytest.raises(Killed):
+        search_gammas(tmp_path, gammas, at_once=3)
+    assert search_gammas(tmp_path, gammas, at_once=3) == [
+        (0.5, [1], "PRUNED"),
+        (0.6, [1], "PRUNED"),
+        (0.7, [1, 3, 9], "COMPLETE"),
+        (0.9, [1, 3, 9], "COMPLETE"),
+    ]
 
 
 def test_a_setting_that_breaks_the_run_is_a_bad_trial(tmp_path: Path) -> None:

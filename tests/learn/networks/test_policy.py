@@ -146,18 +146,18 @@ def test_a_policy_on_the_ant_has_the_parameters_of_a_smaller_one() -> None:
 def test_layers_for_an_update_by_hand_give_what_the_policy_gives() -> None:
     """The interface of a fast update: expand, a plain pass, the dense gradients folded."""
     model, _ = trained("ant")
-    policy, networks = model.policy, model.policy.tied_networks()
+    policy, networks = model.policy, model.policy.tied_layers()
     observation = observations(model, torch.float32)
     policy.set_training_mode(True)
     means, values = outputs(policy, observation)
     loss = means.square().sum() + values.square().sum() + policy.log_std.square().sum()
     policy.zero_grad()
     loss.backward()
-    for layers, expected in ((networks.actor, means), (networks.critic, values)):
+    for layers, expected in ((networks["actor"], means), (networks["critic"], values)):
         dense = [[part.detach().requires_grad_() for part in layer.expand()] for layer in layers]
         rows = observation
         for index, (weight, bias) in enumerate(dense):
-            rows = torch.addmm(bias, networks.activation()(rows) if index else rows, weight.t())
+            rows = torch.addmm(bias, policy.activation_fn()(rows) if index else rows, weight.t())
         assert torch.allclose(rows, expected, atol=1e-5)
         rows.square().sum().backward()
         for layer, (weight, bias) in zip(layers, dense, strict=True):
@@ -165,13 +165,13 @@ def test_layers_for_an_update_by_hand_give_what_the_policy_gives() -> None:
                 layer.parameters(), layer.fold(weight.grad, bias.grad), strict=True
             ):
                 assert torch.allclose(gradient, parameter.grad, rtol=1e-4, atol=1e-5)
-    assert torch.allclose(networks.log_std.fold(2 * policy.log_std), networks.log_std.tied.grad)
+    assert torch.allclose(policy.tied_log_std.fold(2 * policy.log_std), policy.tied_log_std.tied.grad)
 
 
 def test_discrete_actions_have_no_log_std() -> None:
     model, _ = trained("one choice")
     assert not hasattr(model.policy, "log_std")
-    assert model.policy.tied_networks().log_std is None
+    assert model.policy.tied_log_std is None
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_free_weights_that_are_equivariant_do_not_count() -> None:
 
 def test_the_penalty_is_the_sum_of_squares() -> None:
     policy = policy_of("ant", relax="weights", relax_penalty=0.5)
-    layer = policy.tied_networks().actor[1]
+    layer = policy.tied_layers()["actor"][1]
     with torch.no_grad():
         layer.free_weight[0, 1] = 2.0
         layer.free_bias[3] = -1.0

@@ -215,3 +215,8 @@ def test_refuses_other_spaces(observations: Any, actions: Any, message: str) -> 
 def test_refuses_what_is_no_group() -> None:
     with pytest.raises(ValueError, match="SymmetryGroup"):
         SymmetricReplayBuffer(10, box(2), box(2), symmetries=IndexMap([0, 1], [1, 1]))  # type: ignore[arg-type]
+
+
+def test_steps_in_a_row_of_dict_observations_are_refused() -> None:
+    with pytest.raises(ValueError, match="n_steps"):
+        filled(by_key(), box(2), n_steps=2, gamma=0.5)

@@ -11,7 +11,9 @@ import torch
 from stable_baselines3 import SAC
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.torch_layers import FlattenExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from torch import nn
 
 from ambidex.learn import (
     ASL,
@@ -56,10 +58,25 @@ def test_without_a_loss_it_is_stable_baselines3(symmetries: str | None, make_wor
     assert torch.equal(ours.log_ent_coef, theirs.log_ent_coef)  # type: ignore[arg-type]
 
 
+class Shared(FlattenExtractor):
+    """Features that learn."""
+
+    def __init__(self, observation_space: Any) -> None:
+        super().__init__(observation_space)
+        self.layer = nn.Linear(self.features_dim, self.features_dim)
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        return self.layer(super().forward(observations))
+
+
 @pytest.mark.parametrize("ent_coef", ["auto_0.3", 0.2])
-def test_a_loss_without_weight_changes_nothing(ent_coef: Any, make_world: Any) -> None:
+@pytest.mark.parametrize(
+    "features", [{}, {"features_extractor_class": Shared, "share_features_extractor": True}]
+)
+def test_a_loss_without_weight_changes_nothing(ent_coef: Any, features: Any, make_world: Any) -> None:
     """The own update is SAC: temperature, critics, actor and targets, for several steps at once too."""
     arguments = SMALL | {
+        "policy_kwargs": {"net_arch": [16], **features},
         "ent_coef": ent_coef,
         "train_freq": 2,
         "gradient_steps": 3,
@@ -211,7 +228,6 @@ def test_a_loss_that_is_not_finite_leaves_the_parameters(make_world: Any) -> Non
         ({"loss": ASL(), "fit_interval": 0}, "fit_interval"),
         ({"loss": MSL(), "symmetry_samples": 8}, "symmetry_samples"),
         ({"loss": MSL(), "symmetries": None}, "pass symmetries="),
-        ({"actuators": TransitionFit()}, "actuators: tanh holds"),
     ],
 )
 def test_refusals(arguments: dict[str, Any], message: str, make_world: Any) -> None:
@@ -224,3 +240,55 @@ def test_refuses_uneven_statistics(make_world: Any) -> None:
     with pytest.raises(ValueError, match="SymmetricVecNormalize"):
         SymmetricSAC("MlpPolicy", env, symmetries=load("ant"), loss=MSL(), **SMALL)
     SymmetricSAC("MlpPolicy", env, symmetries=load("ant"), replay_buffer_class=SymmetricReplayBuffer, **SMALL)
+
+
+def test_what_was_frozen_stays_so(make_world: Any) -> None:
+    model = SymmetricSAC("MlpPolicy", make_world(28, 8), symmetries=load("ant"), loss=MSL(), **SMALL)
+    bias = model.critic.qf0[0].bias
+    bias.requires_grad_(False)
+    model.learn(15)
+    assert not bias.requires_grad and model.critic.qf0[0].weight.requires_grad
+
+
+def test_a_loaded_model_without_its_replay_reads_only_what_it_has_seen_since(
+    tmp_path: Path, make_world: Any
+) -> None:
+    model = SymmetricSAC(
+        "MlpPolicy",
+        make_world(28, 8),
+        symmetries=load("ant"),
+        loss=ASL(fit=TransitionFit()),
+        fit_interval=12,
+        **SMALL,
+    ).learn(60)
+    model.save(tmp_path / "model")
+    loaded = SymmetricSAC.load(tmp_path / "model", env=make_world(28, 8), device="cpu")
+    loaded.learn(20)
+    assert loaded.replay_buffer is not None and loaded._preparation is not None
+    assert replayed.count_since(loaded.replay_buffer, 60) == 20
+    assert len(replayed.places_since(loaded.replay_buffer, loaded._preparation._place)) <= 20
+
+
+def test_a_fit_that_would_never_come_is_refused(make_world: Any) -> None:
+    with pytest.raises(ValueError, match=r"fit_interval=200 .* buffer_size=200"):
+        SymmetricSAC(
+            "MlpPolicy",
+            make_world(28, 8),
+            symmetries=load("ant"),
+            loss=ASL(fit=TransitionFit()),
+            fit_interval=200,
+            **SMALL,
+        )
+
+
+def test_the_keywords_of_the_replay_stay_the_callers(make_world: Any) -> None:
+    keywords: dict[str, Any] = {"symmetries": load("ant")}
+    SymmetricSAC(
+        "MlpPolicy",
+        make_world(28, 8),
+        replay_buffer_class=SymmetricReplayBuffer,
+        replay_buffer_kwargs=keywords,
+        n_steps=3,
+        **SMALL,
+    )
+    assert set(keywords) == {"symmetries"}

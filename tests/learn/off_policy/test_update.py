@@ -82,7 +82,9 @@ def slow_step(model: SymmetricSAC, sample: ReplayBufferSamples, group: SymmetryG
                 gate = float(gap > loss.dead_zone and most > there)  # type: ignore[operator]
             opened.append(gate)
             turn = mapping(model, transform)
-            turned = (turn(sample.actions[b] * high) / high).clamp(-1, 1)
+            turned = turn(sample.actions[b] * high) / high
+            if model.actuators is None:
+                turned = turned.clamp(-1, 1)
             for q in critic(image[None], turned[None]):
                 critic_loss = critic_loss + gate * loss.value_weight * (q[0, 0] - y[b]) ** 2 / size
             target = unsquashed(turn, mean_of(state), high, transform)
@@ -129,9 +131,9 @@ def descend(network: Any, loss: torch.Tensor) -> None:
             parameter -= RATE * gradient
 
 
-def compare(model: SymmetricSAC, group: SymmetryGroup) -> dict[str, Any]:
+def compare(model: SymmetricSAC, group: SymmetryGroup, sample: Any = None) -> dict[str, Any]:
     assert model.replay_buffer is not None
-    sample = model.replay_buffer.sample(12)
+    sample = sample or model.replay_buffer.sample(12)
     other = copy.deepcopy(model.policy)
     torch.manual_seed(3)
     losses = gradient_step(model, sample)
@@ -176,7 +178,7 @@ def test_adaptive_loss_with_fitted_maps(world: Any) -> None:
     fit = model._preparation.states[ASL].fit  # type: ignore[union-attr, attr-defined]
     fit.log_scale = np.log([1.0, 1.6, 0.5])
     fit.half_widths = np.full((2, 3), 0.2)  # which the map is trusted less for
-    model._preparation._maps = None  # type: ignore[union-attr]
+    model._preparation._fitted = None  # type: ignore[union-attr]
     with torch.no_grad():  # so that some targets are beyond their range
         model.actor.mu.bias += 0.7  # type: ignore[union-attr, operator]
     compare(model, group)

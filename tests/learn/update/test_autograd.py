@@ -20,6 +20,7 @@ from ambidex.learn import ASL, MSL, PSL, NonFiniteLoss, PairwiseFit, SymmetricPP
 from ambidex.learn.update import autograd as generic
 from ambidex.learn.update.iteration import Iteration
 from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
+from ambidex.learn.update.symmetry_terms import symmetry_terms
 from ambidex.symmetry import SymmetryGroup
 
 CLIP_RANGE = 0.3
@@ -247,7 +248,7 @@ class TestGradientContracts:
         outputs = torch.randn(iteration.size, 6, 3, dtype=torch.float64, requires_grad=True)
         values = torch.randn(iteration.size, 6, dtype=torch.float64, requires_grad=True)
         log_std = case.model.policy.log_std
-        policy_terms, value_terms, _ = generic.symmetry_terms(
+        policy_terms, value_terms, _ = symmetry_terms(
             iteration, minibatch, outputs, values, log_std, torch.zeros(0)
         )
         (policy_terms.sum() + value_terms.sum()).backward()

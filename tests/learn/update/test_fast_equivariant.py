@@ -73,7 +73,7 @@ def test_the_update_equals_that_by_autograd(build: Build, options: dict[str, Any
     rolled_out(model)
     if "relax" in options.get("policy_kwargs", {}):
         with torch.no_grad():
-            for layer in model.policy.tied_networks().actor:  # type: ignore[operator]
+            for layer in model.policy.tied_layers()["actor"]:  # type: ignore[operator]
                 for free in layer.free():
                     free.normal_(std=0.1)
     before, reference = copy.deepcopy(model.policy), copy.deepcopy(model)
@@ -114,7 +114,7 @@ def test_the_penalty_counts_on_every_path(build: Build) -> None:
     def free(penalty: float, fast: bool | None) -> float:
         model = build(fast=fast, policy_kwargs={"relax": "weights", "relax_penalty": penalty})
         model.learn(256)
-        layers = model.policy.tied_networks().actor  # type: ignore[operator]
+        layers = model.policy.tied_layers()["actor"]  # type: ignore[operator]
         return float(sum(part.detach().square().sum() for layer in layers for part in layer.free()))
 
     for path in (None, False):

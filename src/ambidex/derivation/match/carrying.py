@@ -99,6 +99,16 @@ class Carrier:
         off = np.linalg.norm(image - skeleton.centre_of_mass(partner))
         return bool(off <= LARGEST_UNEVENNESS * skeleton.size)
 
+    def mass_is_elsewhere(self, link: int, partner: int) -> bool:
+        """Whether the partner's mass hangs on another side than the link's is carried to.
+
+        Of two fingers at one place that slide apart, one is where the image is and the other is not.
+        """
+        skeleton = self.skeleton
+        first, second = (skeleton.centre_of_mass(one) - skeleton.places[one] for one in (link, partner))
+        off = np.linalg.norm(self.matrix @ first - second)
+        return bool(off > max(np.linalg.norm(first), np.linalg.norm(second)) / 2 + self.tolerance)
+
     def turned(self, partner: int, turn: float) -> Carrier:
         """What carries the links below, where the partner's last hinge turns by this for it."""
         hinge = self.skeleton.joints(partner)[-1]

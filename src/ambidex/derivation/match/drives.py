@@ -122,7 +122,7 @@ def joints_of_tendon(model: mujoco.MjModel, tendon: int) -> dict[int, float] | N
     if set(model.wrap_type[wraps]) != {int(mujoco.mjtWrap.mjWRAP_JOINT)}:
         return None
     shares = zip(model.wrap_objid[wraps], model.wrap_prm[wraps], strict=True)
-    return {int(joint): float(share) for joint, share in shares}
+    return {int(joint): float(share) for joint, share in shares if share}
 
 
 def _followers(model: mujoco.MjModel) -> set[int]:

@@ -95,6 +95,7 @@ class TreeMatching:
             -self._agreement(carrier, link, partner),
             carrier.distance(link, partner) > carrier.tolerance,
             not self._ranges_agree(carrier, link, partner),
+            self._below(carrier, link, partner)[0].mass_is_elsewhere(link, partner),
             not sides,
             (link == partner) == swaps,
             partner,

@@ -19,6 +19,7 @@ MESHES = (".stl", ".obj", ".msh")  # what MuJoCo can open
 LEAST_MASS, LEAST_INERTIA = 1e-6, 1e-10  # of links without any; far below those of real links
 LEAST_RATIO = 1e-3  # of the smallest moment of a repaired inertia to its largest
 ROUNDING = 1e-6  # relative: a flat body's moments, of which one is the sum of the others, may miss it by this
+PADDING = b" \t\r\n\0"  # before and after the document, which other readers pass over
 GYRATION = 0.01  # metres: the radius of gyration of a mass whose inertia is not given
 
 
@@ -56,10 +57,10 @@ def read_urdf(path: Path, *, meshes: bool) -> Urdf:
 
 def _parse(path: Path) -> ElementTree.Element:
     try:
-        robot = ElementTree.parse(path).getroot()
+        robot = ElementTree.fromstring(path.read_bytes().strip(PADDING))
     except ElementTree.ParseError as error:
         raise ValueError(f"{path}: not valid XML: {error}") from None
-    if path.suffix == ".xacro" or any("xacro}" in element.tag for element in robot.iter()):
+    if path.suffix == ".xacro" or any(map(_is_xacro, robot.iter())):
         raise ValueError(
             f"{path}: a xacro file makes a URDF file and is none yet; write it out first: "
             f"xacro {path.name} > {path.name.split('.')[0]}.urdf"
@@ -67,6 +68,11 @@ def _parse(path: Path) -> ElementTree.Element:
     if robot.tag != "robot":
         raise ValueError(f"{path}: a URDF file begins with <robot>, this one with <{robot.tag}>")
     return robot
+
+
+def _is_xacro(element: ElementTree.Element) -> bool:
+    """Whether xacro has still to do something there: a macro, or a ``$(arg name)`` in a value."""
+    return "xacro}" in element.tag or any("$(" in value or "${" in value for value in element.attrib.values())
 
 
 def _remove(element: ElementTree.Element, tags: tuple[str, ...]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy.typing as npt
 
@@ -45,6 +45,13 @@ class Pose(NamedTuple):
     angular_velocity: Sequence[float]
     joint_positions: Sequence[float]
     joint_speeds: Sequence[float]
+
+    @classmethod
+    def at_rest(cls, orientation: Sequence[float], joint_positions: Sequence[float]) -> Self:
+        """Over the origin at `START_HEIGHT`."""
+        still = (0.0, 0.0, 0.0)
+        position = (0.0, 0.0, START_HEIGHT)
+        return cls(position, orientation, still, still, joint_positions, (0.0,) * JOINTS)
 
 
 class AntSimulator(Protocol):

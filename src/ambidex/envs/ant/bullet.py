@@ -19,7 +19,7 @@ except ImportError:
         "--env ambidex/AntMujoco-v0 serves instead"
     ) from None
 
-from ambidex.envs.ant.body import GRAVITY, START_HEIGHT, STEP_SECONDS, SUBSTEPS, Pose, Reading, State, Vector
+from ambidex.envs.ant.body import GRAVITY, STEP_SECONDS, SUBSTEPS, Pose, Reading, State, Vector
 from ambidex.envs.ant.task import AntEnv
 from ambidex.envs.scenarios import Scenario
 
@@ -67,17 +67,7 @@ class BulletAnt:
         self._in_the_air = pybullet.saveState(client)
 
     def reset(self, yaw: float, joint_positions: Sequence[float]) -> None:
-        at_rest = (0.0, 0.0, 0.0)
-        self.place(
-            Pose(
-                position=(0.0, 0.0, START_HEIGHT),
-                orientation=pybullet.getQuaternionFromEuler((0.0, 0.0, yaw)),
-                linear_velocity=at_rest,
-                angular_velocity=at_rest,
-                joint_positions=joint_positions,
-                joint_speeds=(0.0,) * len(JOINT_LINKS),
-            )
-        )
+        self.place(Pose.at_rest(pybullet.getQuaternionFromEuler((0.0, 0.0, yaw)), joint_positions))
 
     def place(self, pose: Pose) -> None:
         client = self._client

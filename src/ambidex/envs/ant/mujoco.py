@@ -23,7 +23,6 @@ except ImportError:
 
 from ambidex.envs.ant.body import (
     GRAVITY,
-    JOINTS,
     START_HEIGHT,
     STEP_SECONDS,
     SUBSTEPS,
@@ -79,21 +78,11 @@ class MujocoAnt:
 
     def reset(self, yaw: float, joint_positions: Sequence[float]) -> None:
         """At rest and upright, each joint within its limits: from beyond them MuJoCo would fling the legs."""
-        at_rest = (0.0, 0.0, 0.0)
         within = [
             min(max(position, lower), upper)
             for position, (lower, upper) in zip(joint_positions, self.joint_limits, strict=True)
         ]
-        self.place(
-            Pose(
-                position=(0.0, 0.0, START_HEIGHT),
-                orientation=(0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)),
-                linear_velocity=at_rest,
-                angular_velocity=at_rest,
-                joint_positions=within,
-                joint_speeds=(0.0,) * JOINTS,
-            )
-        )
+        self.place(Pose.at_rest((0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)), within))
 
     def place(self, pose: Pose) -> None:
         mujoco.mj_resetData(self.model, self.data)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from ambidex.common.arrays import below
 from ambidex.envs.ant.body import GRAVITY, JOINTS, STEP_SECONDS, AntSimulator, Reading, State, Vector
 from ambidex.envs.perturbations import ActionMaps, conditions_at, next_change
 from ambidex.envs.random_state import generator_from_words, generator_to_words
@@ -324,10 +325,7 @@ class AntEnv(gymnasium.Env[Observation, npt.NDArray[np.float32]]):
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Go on from a state that an environment of the same scenario returned, mid-episode too."""
         self.set_task(state)
-        prefix = "simulator."
-        self.simulator.set_state(
-            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        )
+        self.simulator.set_state(below("simulator.", state))
 
     def set_task(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Of a state all but the body: goal, counters, random numbers, and the scenario's conditions."""

@@ -18,9 +18,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ambidex.common.arrays import FloatArray
 from ambidex.envs.triangle.perturbations import LIMBS, TriangleConditions
-
-FloatArray = npt.NDArray[np.float64]
 
 TIME_STEP = 0.05  # s
 INERTIA = 0.004  # kg m^2

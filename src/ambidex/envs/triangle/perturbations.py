@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from pydantic import field_validator
 
-from ambidex.envs.perturbations import ActionMaps, Conditions, FloatArray, Perturbation
+from ambidex.common.arrays import FloatArray
+from ambidex.envs.perturbations import ActionMaps, Conditions, Perturbation
 
 if TYPE_CHECKING:
     from ambidex.symmetry import SymmetryGroup

@@ -23,12 +23,12 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
+from ambidex.common.arrays import FloatArray
 from ambidex.envs import scenarios
 from ambidex.envs.perturbations import ActionMaps, next_change
 from ambidex.envs.random_state import generator_from_words, generator_to_words
 from ambidex.envs.scenarios import Scenario
 from ambidex.envs.triangle import dynamics
-from ambidex.envs.triangle.dynamics import FloatArray
 from ambidex.envs.triangle.perturbations import LIMBS, TriangleConditions
 from ambidex.symmetry import load
 

@@ -194,7 +194,6 @@ def _actor_and_critics(hyperparameters: Hyperparameters) -> dict[str, Any]:
 
 _ROLLOUT = ("learning_rate", "n_steps", "gamma", "gae_lambda", "normalize_advantage", "fast")
 _LOSS = ("ent_coef", "vf_coef", "max_grad_norm")
-_RMS_PROP = ("use_rms_prop", "rms_prop_eps")
 PPO = Algorithm(
     name="ppo",
     label="PPO",

@@ -74,6 +74,13 @@ def robot_age(config: RunConfig, steps: int) -> int:
     return steps if environment_id(config) == _TRIANGLE else steps // config.hyperparameters.num_envs
 
 
+def set_age(env: gym.Env, config: RunConfig, steps: int) -> None:
+    """Where a robot changes over its training life, let it be as old as after ``steps`` of a run."""
+    robot: Any = env.unwrapped
+    if hasattr(robot, "training_steps"):
+        robot.training_steps = robot_age(config, steps)
+
+
 def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> SymmetricAlgorithm:
     """An untrained model, seeded."""
     h = config.hyperparameters

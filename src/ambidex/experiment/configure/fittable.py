@@ -17,6 +17,7 @@ def obstacle(fit: str, source: str) -> str | None:
     :param source: the file or catalog name of the robot's symmetries
     """
     from ambidex import symmetry
+    from ambidex.actuators.identification import takes_targets
     from ambidex.learn.update import actuators
 
     try:
@@ -27,4 +28,9 @@ def obstacle(fit: str, source: str) -> str | None:
         actuators.start(FITS.get(fit).make("mx", None), group)
     except ValueError as error:
         return str(error)
+    if takes_targets(group):
+        return (
+            "its commands are targets of a controller, whose feedback stays as weak as the motor: a scaled "
+            "target moves where a joint settles (--set actuators=transition fits them all the same)"
+        )
     return None

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 
+from ambidex.common.arrays import below
 from ambidex.common.files import Arrays
 
 if TYPE_CHECKING:
@@ -71,13 +72,11 @@ class Normalization:
     @classmethod
     def taken_from(cls, arrays: Arrays) -> Normalization | None:
         """Take it out of the arrays of a policy's file, which leaves the parameters."""
-        own = {
-            name.removeprefix(IN_POLICY_FILE): arrays.pop(name)
-            for name in list(arrays)
-            if name.startswith(IN_POLICY_FILE)
-        }
+        own = below(IN_POLICY_FILE, arrays)
         if not own:
             return None
+        for name in own:
+            del arrays[IN_POLICY_FILE + name]
         parts = {name.rpartition(".")[0] for name in own if name.endswith(".mean")}
         return cls(
             {_key(part): own[f"{part}.mean"] for part in parts},

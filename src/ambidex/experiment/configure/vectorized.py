@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import gymnasium as gym
@@ -23,7 +24,7 @@ def make_vector(env_id: str, count: int, **options: Any) -> VecEnv:
 
 
 class SteppedAsOne(VecEnv):
-    """A vector environment of Gymnasium's.
+    """A vector environment of Gymnasium's; what it gives is copied, since it may go on in the same arrays.
 
     :param env: one that begins a new episode in the step that ends the last one, or when it is told to
     """
@@ -44,7 +45,7 @@ class SteppedAsOne(VecEnv):
         observations, _ = self.env.reset(seed=seeds)
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._reset_seeds()
-        return observations
+        return deepcopy(observations)
 
     def step_async(self, actions: Any) -> None:
         self._actions = actions
@@ -62,7 +63,7 @@ class SteppedAsOne(VecEnv):
                 infos[index]["terminal_observation"] = _one(last, index)
             if self.resets is AutoresetMode.DISABLED:
                 observations, _ = self.env.reset(options={"reset_mask": done})
-        return observations, np.asarray(rewards, dtype=np.float32), done, infos
+        return deepcopy(observations), np.array(rewards, dtype=np.float32), done, infos
 
     def close(self) -> None:
         self.env.close()
@@ -83,4 +84,4 @@ class SteppedAsOne(VecEnv):
 def _one(observations: Any, index: int) -> Any:
     if isinstance(observations, dict):
         return {key: _one(part, index) for key, part in observations.items()}
-    return np.array(observations[index])
+    return deepcopy(observations[index])

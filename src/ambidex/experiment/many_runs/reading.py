@@ -20,6 +20,8 @@ from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.metrics import read_columns
 from ambidex.experiment.one_run.trust import schema
+from ambidex.experiment.one_run.trust.identity import COPIES
+from ambidex.experiment.one_run.trust.owned import FOLDERS
 from ambidex.symmetry import SymmetryGroup, load
 
 Place = tuple[str, str, int]
@@ -29,7 +31,6 @@ MetricKey = tuple[str, str, str]
 """A metric's name, its transform (or "") and its element (or "")."""
 
 _LARGEST = 1e100
-_NEVER_A_RUN = {"checkpoints", "tensorboard", "replay"}
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def walk(directory: Path) -> Iterator[Path]:
                 entry.name
                 for entry in entries
                 if (entry.is_dir(follow_symlinks=False) or _is_run(here / entry.name))
-                and entry.name not in _NEVER_A_RUN
+                and entry.name not in FOLDERS
                 and not entry.name.startswith(".")
             ]
         waiting += [here / name for name in sorted(names, reverse=True)]
@@ -206,7 +207,7 @@ def _own_env(scenario: str) -> str | None:
 def _read_run(directory: Path) -> Run:
     about = record.read(directory)
     config = about["config"]
-    group = _read_group(directory / "symmetry.yaml")
+    group = _read_group(directory / COPIES["symmetry"])
     return Run(
         directory=directory,
         scenario=_robot(config),

@@ -11,6 +11,7 @@ from ambidex.experiment.many_runs.reading import walk
 from ambidex.experiment.many_runs.sweep import announced
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.metrics import read_last_columns
+from ambidex.experiment.one_run.trust.locking import is_locked
 
 State = Literal["waiting", "running", "stopped", "done", "failed", "collapsed", "unreadable"]
 _RECENT = 20
@@ -76,7 +77,7 @@ def _of_readable_run(directory: Path) -> RunStatus:
     about = record.read(directory)
     config = parse(RunConfig, about["config"])
     state: State = about["status"]
-    if state == "running" and not record.is_locked(directory):
+    if state == "running" and not is_locked(directory):
         state = "stopped"
     rows = read_last_columns(directory / "progress.csv", "iteration", "steps", "episode_return")
     steps = int(rows[-1][1]) if rows else 0

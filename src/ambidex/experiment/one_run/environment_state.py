@@ -22,6 +22,7 @@ from stable_baselines3.common.vec_env import (
     VecNormalize,
 )
 
+from ambidex.common.arrays import below
 from ambidex.common.files import Arrays
 from ambidex.experiment.configure.vectorized import SteppedAsOne
 from ambidex.learn.relabel.frame import EnvFrame
@@ -56,9 +57,7 @@ def capture(environment: VecEnv | gym.Env) -> Arrays:
 def restore(environment: VecEnv | gym.Env, arrays: Arrays) -> None:
     """Bring an environment that has been reset to a captured state."""
     for place, layer in _layers(environment):
-        prefix = f"{place}."
-        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        _restore_layer(layer, own)
+        _restore_layer(layer, below(f"{place}.", arrays))
 
 
 def _layers(environment: Any) -> list[tuple[str, Any]]:
@@ -120,9 +119,7 @@ def _restore_layer(layer: Any, own: Arrays) -> None:
         layer.set_state(own)
     elif isinstance(layer, SubprocVecEnv):
         for index in range(layer.num_envs):
-            prefix = f"{index}."
-            inner = {n.removeprefix(prefix): array for n, array in own.items() if n.startswith(prefix)}
-            layer.env_method("bring_back", inner, indices=index)
+            layer.env_method("bring_back", below(f"{index}.", own), indices=index)
     elif isinstance(layer, VecMonitor):
         layer.episode_returns = own["returns"].copy()
         layer.episode_lengths = own["lengths"].copy()

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from stable_baselines3.common.callbacks import BaseCallback
+import torch
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecEnv
 
-from ambidex.experiment.one_run.ppo_symmetry import value_distances
-from ambidex.experiment.one_run.trust.finite import require_finite_rollout
+from ambidex.common.arrays import each_part
+from ambidex.experiment.one_run.trust.finite import RequireFiniteEnds, require_finite_rollout
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.on_policy import SymmetricOnPolicy
+from ambidex.learn.update.forward import flatten_rows
+from ambidex.learn.update.rollout_data import only_images, stack_images
+from ambidex.learn.update.value_distance import value_distances
 from ambidex.symmetry import SymmetryGroup
 
 Timed = Callable[[str, Callable[[], None]], None]
@@ -55,7 +59,9 @@ class OnPolicyLoop:
     """A roll-out of ``n_steps`` of each environment, then an update that uses it up."""
 
     def __init__(self, model: SymmetricOnPolicy, env: VecEnv, callback: BaseCallback, steps: int) -> None:
-        self._model, self._env, self._callback, self._steps = model, env, callback, steps
+        self._model, self._env, self._steps = model, env, steps
+        self._callback = CallbackList([callback, RequireFiniteEnds()])
+        self._callback.init_callback(model)
 
     def iterate(self, rounds: int, timed: Timed, measure: Callable[[], None]) -> None:
         for left in reversed(range(rounds)):
@@ -75,7 +81,11 @@ class OnPolicyLoop:
         model._update_current_progress_remaining(model.num_timesteps, self._steps)
 
     def value_distances(self, group: SymmetryGroup) -> list[Metric]:
-        return value_distances(self._model, group)
+        buffer: Any = self._model.rollout_buffer
+        states = flatten_rows(each_part(torch.as_tensor, buffer.observations))
+        images = only_images(stack_images(states, list(group)))
+        values = torch.as_tensor(buffer.values).flatten()
+        return value_distances(self._model.policy, images, values, group.names)
 
     def keep(self, directory: Path) -> dict[str, Any]:
         """Nothing: an update uses its roll-out up."""

@@ -40,15 +40,20 @@ class OffPolicyLoop:
 
     def _gather(self) -> None:
         model = self._model
-        model.collect_rollouts(
-            self._env,
-            self._callback,
-            model.train_freq,  # type: ignore[arg-type]
-            self._buffer,
-            model.action_noise,
-            model.learning_starts,
-        )
-        require_finite_replay(model, model.train_freq.frequency)  # type: ignore[union-attr]
+        steps: int = model.train_freq.frequency  # type: ignore[union-attr]
+        try:
+            model.collect_rollouts(
+                self._env,
+                self._callback,
+                model.train_freq,
+                self._buffer,
+                model.action_noise,
+                model.learning_starts,
+            )
+        except ValueError:  # torch refuses a policy's answer to what is no number
+            require_finite_replay(model, steps)
+            raise
+        require_finite_replay(model, steps)
 
     def _update(self) -> None:
         model = self._model

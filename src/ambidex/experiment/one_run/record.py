@@ -1,4 +1,4 @@
-"""`run.json`: what a run is and where it stands; and the lock that keeps two processes apart."""
+"""`run.json`: what a run is and where it stands."""
 
 from __future__ import annotations
 
@@ -12,20 +12,16 @@ from ambidex.common.files import write_json
 from ambidex.experiment.configure.config import RunConfig, parse
 from ambidex.experiment.one_run.metrics import COLUMNS, read_columns
 from ambidex.experiment.one_run.trust import resumes, schema
-from ambidex.experiment.one_run.trust.identity import Identity
-from ambidex.experiment.one_run.trust.locking import is_locked, lock
+from ambidex.experiment.one_run.trust.identity import COPIES, Identity
+from ambidex.symmetry import SymmetryGroup, load
 
-__all__ = ["Status", "create", "is_locked", "lock", "note_resume", "own", "read", "read_config", "update"]
-
-FORMAT = schema.FORMAT
-SCENARIO_COPY = "scenario.yaml"
 Status = Literal["running", "done", "failed", "collapsed"]
 
 
 def create(directory: Path, config: RunConfig, identity: Identity) -> None:
     """Write the record of a run that is about to start, before any other file of it."""
     about = {
-        "format": FORMAT,
+        "format": schema.FORMAT,
         "status": "running",
         "config": config.model_dump(mode="json"),
         "hashes": dict(identity.hashes),
@@ -107,8 +103,14 @@ def read_own_config(directory: Path, *, steps: int | None = None) -> RunConfig:
         _require_reachable(directory, steps)
         changed["steps"] = steps
     if read_config(directory).scenario_file is not None:
-        changed["scenario"] = str(directory / SCENARIO_COPY)
+        changed["scenario"] = str(directory / COPIES["scenario"])
     return parse(RunConfig, read(directory)["config"] | changed)
+
+
+def read_group(directory: Path) -> SymmetryGroup | None:
+    """The symmetries that the run was started with, from its own copy; None where it had none."""
+    description = directory / COPIES["symmetry"]
+    return load(description) if description.exists() else None
 
 
 def require_same_run(directory: Path, config: RunConfig) -> None:

@@ -72,7 +72,10 @@ def read(directory: Path, buffer: ReplayBuffer, total: int) -> None:
         content = read_bytes(piece.path)
         if _digest(content) != piece.digest:
             raise DamagedCheckpoint(f"{piece.path} is not what was written (its name says another sha256)")
-        _fill(buffer, np.arange(piece.first, piece.last) % buffer.buffer_size, arrays_from_bytes(content))
+        arrays = arrays_from_bytes(content)
+        if piece.last > total or len(arrays["actions"]) != piece.last - piece.first:
+            raise DamagedCheckpoint(f"{piece.path} does not hold the steps that its name says")
+        _fill(buffer, np.arange(piece.first, piece.last) % buffer.buffer_size, arrays)
         wanted = piece.last
     if wanted != total:
         raise DamagedCheckpoint(f"{directory} lacks the replay's steps from {wanted:,} to {total:,}")

@@ -18,6 +18,7 @@ from ambidex.experiment.one_run.progress import Reporter, Silent
 from ambidex.experiment.one_run.training import Training
 from ambidex.experiment.one_run.trust import owned
 from ambidex.experiment.one_run.trust.identity import COPIES, Identity, verify
+from ambidex.experiment.one_run.trust.locking import lock
 from ambidex.learn.spaces import DoesNotFit
 from ambidex.symmetry.files.descriptions import description_text
 
@@ -42,7 +43,7 @@ def train(config: RunConfig, directory: Path, *, reporter: Reporter | None = Non
             f"{source} does not describe {env}: {error}; `ambidex lint {source} --env {env}` says more"
         ) from None
     directory.mkdir(parents=True, exist_ok=True)
-    with record.lock(directory):
+    with lock(directory):
         owned.require_empty(directory)
         copies = _copies(config, group)
         record.create(directory, config, Identity.of(config.model_dump(mode="json"), copies))
@@ -61,7 +62,7 @@ def resume(
     """
     if _is_done(directory, steps):
         return
-    with record.lock(directory):
+    with lock(directory):
         if _is_done(directory, steps):
             return
         _refuse_collapsed(directory)
@@ -72,9 +73,7 @@ def resume(
         _require_checkpoint(directory)
         config = record.read_own_config(directory, steps=steps)
         refuse_foreign_code(config, f"{directory}/run.json", trust=trust)
-        description = directory / "symmetry.yaml"
-        group = symmetry.load(description) if description.exists() else None
-        _run(_prepare(config, group, reporter), directory, is_resumed=True)
+        _run(_prepare(config, record.read_group(directory), reporter), directory, is_resumed=True)
 
 
 def _is_done(directory: Path, steps: int | None) -> bool:

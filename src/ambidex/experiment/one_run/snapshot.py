@@ -12,6 +12,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.save_util import recursive_getattr
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 
+from ambidex.common.arrays import below
 from ambidex.common.files import Arrays
 from ambidex.experiment.configure import normalization
 from ambidex.experiment.one_run import environment_state
@@ -144,10 +145,7 @@ def _restore_observation(model: BaseAlgorithm, arrays: Arrays) -> None:
     if "last" in arrays:
         model._last_obs = arrays["last"].copy()
     else:
-        parts = {
-            name.removeprefix("last/"): array for name, array in arrays.items() if name.startswith("last/")
-        }
-        model._last_obs = {name: array.copy() for name, array in parts.items()}
+        model._last_obs = {name: array.copy() for name, array in below("last/", arrays).items()}
 
 
 def _random_arrays() -> Arrays:

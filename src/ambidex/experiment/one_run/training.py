@@ -21,11 +21,11 @@ from ambidex.experiment.configure.normalization import normalizing
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
 from ambidex.experiment.one_run.collapse import Row, collapsed, read_rows
+from ambidex.experiment.one_run.episodes import mean_return, run_episodes
 from ambidex.experiment.one_run.metrics import COLUMNS, MetricFiles
 from ambidex.experiment.one_run.progress import Reporter
 from ambidex.experiment.one_run.trust import policy_file, restoring
 from ambidex.experiment.one_run.trust.identity import Identity
-from ambidex.experiment.trained.evaluate import mean_return, run_episodes
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.update.fast.rollout import mean_actions
 from ambidex.symmetry import SymmetryGroup
@@ -236,7 +236,7 @@ class Training:
         self.metrics.add_scalars(self.steps, scalars)
 
     def _evaluate(self) -> None:
-        self._tell_age()
+        build.set_age(self.evaluation_env, self.config, self.steps)
         act = normalizing(mean_actions(self.model.policy), self.env)
         episodes = run_episodes(act, self.evaluation_env, self.config.evaluation_episodes)
         rows = [
@@ -249,11 +249,6 @@ class Training:
         if self.best is None or mean > self.best:
             self.best = mean
             self._write_policy("best")
-
-    def _tell_age(self) -> None:
-        """Where a robot changes over its training life, evaluate it as old as it is."""
-        if hasattr(self.evaluation_env.unwrapped, "training_steps"):
-            self.evaluation_env.unwrapped.training_steps = build.robot_age(self.config, self.steps)
 
     def _checkpoint(self) -> None:
         arrays, state = snapshot.capture(self.model)

@@ -20,9 +20,10 @@ import torch
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.sac.policies import SACPolicy
 
-from ambidex import __version__, symmetry
+from ambidex import __version__
 from ambidex.common.files import write_bytes
 from ambidex.experiment.configure.normalization import Normalization
+from ambidex.experiment.one_run import record
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.stored import StoredPolicy, Which
 from ambidex.learn.networks.actuated import Actuated
@@ -92,7 +93,7 @@ class SquashedActor(torch.nn.Module):
         self.extractor = actor.features_extractor
         self.hidden = _plain(actor.latent_pi)
         self.means = _plain(actor.mu)
-        actions = ActionRange.of(policy.action_space)
+        actions = ActionRange.of_policy(policy)
         self.centre = torch.nn.Buffer(torch.tensor(actions.centre, dtype=torch.float32))
         self.half_range = torch.nn.Buffer(torch.tensor(actions.half, dtype=torch.float32))
 
@@ -152,8 +153,8 @@ def export(directory: Path, path: Path, which: Which = "best", *, trust: bool = 
 
 def _signature(directory: Path, policy: StoredPolicy, which: Which) -> dict[str, Any]:
     """What the file's input and output are, element by element where the description has names for them."""
-    description = directory / "symmetry.yaml"
-    layout = symmetry.load(description).layout if description.exists() else None
+    group = record.read_group(directory)
+    layout = None if group is None else group.layout
     seen, done = policy.env.observation_space, policy.env.action_space
     return {
         "observation": {

@@ -10,7 +10,6 @@ import gymnasium as gym
 import numpy as np
 import torch
 
-from ambidex import symmetry
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.foreign import refuse_foreign_code
@@ -74,14 +73,12 @@ def load(
     arrays = policy_file.read(directory, which, about, identity)
     refuse_foreign_code(config, f"{directory}/run.json", trust=trust or named_here)
     torch.set_num_threads(1)
-    description = directory / "symmetry.yaml"
-    group = symmetry.load(description) if description.exists() else None
+    group = record.read_group(directory)
     made = build.evaluation_environment(config, group, **env_options)
     policy = build.build_policy(config, made, group)
     normalization = Normalization.taken_from(arrays)
     policy_file.require_fitting(path, arrays, policy.state_dict())
     policy.load_state_dict({name: torch.from_numpy(array.copy()) for name, array in arrays.items()})
     made.reset(seed=config.seed + build.EVALUATION_SEED_OFFSET)
-    if hasattr(made.unwrapped, "training_steps"):
-        made.unwrapped.training_steps = build.robot_age(config, about["steps"])
+    build.set_age(made, config, about["steps"])
     return StoredPolicy(config, policy, made, normalization)

@@ -18,9 +18,11 @@ import yaml
 from ambidex.common.files import write_bytes, write_json
 from ambidex.common.json import read_json
 from ambidex.common.words import listed
+from ambidex.experiment.configure.config import merge
 from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
+from ambidex.experiment.one_run.trust.locking import lock
 from ambidex.experiment.tuning.space import Space, as_data, parse_space, stored_of, suggest, values_of
 from ambidex.experiment.tuning.task import Task
 
@@ -68,7 +70,7 @@ def search(
     """
     task.check(space)
     out.mkdir(parents=True, exist_ok=True)
-    with record.lock(out):
+    with lock(out):
         _require_same_search(out, task, space)
         searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
         searching.enqueue_preset()
@@ -86,11 +88,9 @@ def open_study(out: Path, *, create: bool = False) -> optuna.Study:
     path = out / "study.db"
     if not create and not path.exists():
         raise ValueError(f"{out} holds no search; `ambidex tune` writes one")
-    pruner = library.pruners.SuccessiveHalvingPruner(min_resource=RUNGS[0], reduction_factor=REDUCTION)
     study: optuna.Study = library.create_study(
         storage=f"sqlite:///{path}",
         study_name=_STUDY,
-        pruner=pruner,
         direction="maximize",
         load_if_exists=True,
     )
@@ -111,14 +111,20 @@ def steps_of(rung: int, budget: int) -> int:
     return max(1, budget * RUNGS[rung] // RUNGS[-1])
 
 
+def goes_on(score: float, scores: Sequence[float]) -> bool:
+    """Whether it is in the better third of ``scores``, of which it is one; of few, whether it is the best."""
+    return score >= sorted(scores, reverse=True)[max(len(scores) // REDUCTION, 1) - 1]
+
+
 def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None:
     """`best.yaml`, for ``--config``; nothing as long as no trial has had the whole budget."""
     whole = study.get_trials(deepcopy=False, states=[_optuna().trial.TrialState.COMPLETE])
     if not whole:
         return
     best = study.best_trial
-    values = {key: value for key, value in task.overrides.items() if key != "seed"}
-    values |= {"method": task.method, "hyperparameters": values_of(best.params, space)}
+    values = {key: value for key, value in merge({}, task.overrides).items() if key != "seed"}
+    values["method"] = task.method
+    values["hyperparameters"] |= values_of(best.params, space)
     said = (
         f"# Trial {best.number} of {len(study.trials)} of `ambidex tune` on {listed(task.robots)}: "
         f"{best.value:.4g} after {task.budget:,} steps.\n"
@@ -127,27 +133,21 @@ def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None
     write_bytes(out / "best.yaml", text.encode())
 
 
+@dataclass(frozen=True)
 class _Search:
     """A search that is under way."""
 
-    def __init__(
-        self,
-        task: Task,
-        space: Space,
-        out: Path,
-        study: optuna.Study,
-        engine: Engine,
-        jobs: int | None,
-        listener: Callable[[Progress], None],
-    ) -> None:
-        self.task = task
-        self.space = space
-        self.out = out
-        self.study = study
-        self.engine = engine
-        self.jobs = jobs
-        self.listener = listener
-        self.states = _optuna().trial.TrialState
+    task: Task
+    space: Space
+    out: Path
+    study: optuna.Study
+    engine: Engine
+    jobs: int | None
+    listener: Callable[[Progress], None]
+
+    @property
+    def states(self) -> Any:
+        return _optuna().trial.TrialState
 
     def enqueue_preset(self) -> None:
         """Let the first trial be what would be trained without a search."""
@@ -160,7 +160,10 @@ class _Search:
             self.study.enqueue_trial(stored[0])
 
     def next_batch(self, trials: int, at_once: int, seed: int) -> list[optuna.Trial]:
-        """Trials that an earlier call left unfinished, and new ones; all of them have their values."""
+        """Trials that an earlier call left unfinished, and new ones until ``at_once`` of them are a batch.
+
+        All of them have their values.
+        """
         library = _optuna()
         unfinished = self.study.get_trials(deepcopy=False, states=[self.states.RUNNING])
         waiting = self.study.get_trials(deepcopy=False, states=[self.states.WAITING])
@@ -170,7 +173,7 @@ class _Search:
             self.study.sampler = library.samplers.TPESampler(seed=seed + frozen.number)
             batch.append(library.trial.Trial(self.study, frozen._trial_id))
             suggest(batch[-1], self.space)
-        while len(batch) < at_once and proposed < trials:
+        while proposed < trials and (not batch or proposed % at_once):
             self.study.sampler = library.samplers.TPESampler(seed=seed + proposed)
             batch.append(self.study.ask())
             suggest(batch[-1], self.space)
@@ -180,34 +183,39 @@ class _Search:
     def halve(self, batch: Sequence[optuna.Trial]) -> None:
         """Bring every trial to its end, rung by rung; the runs of those that go on are extended."""
         for rung in range(len(RUNGS)):
-            here = [trial for trial in batch if self._rung(trial) == rung]
-            if not here:
-                continue
-            runs = {trial.number: self._runs(trial, rung) for trial in here}
-            outcomes = sweep(
-                [run for own in runs.values() for run in own], self.out, engine=self.engine, jobs=self.jobs
-            )
-            failed = _failures(outcomes)
-            for trial in here:
-                reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
-                if reasons:
-                    trial.set_user_attr("reason", reasons[0])
-                    self._end(trial, rung, None, "failed")
-                else:
-                    self._judge(trial, rung, runs[trial.number])
+            if here := [trial for trial in batch if self._rung(trial) == rung]:
+                self._train(here, rung)
+            for trial in batch:  # those too whose scores an earlier call stored before it was killed
+                if self._rung(trial) == rung + 1:
+                    self._judge(trial, rung)
 
-    def _judge(self, trial: optuna.Trial, rung: int, runs: Sequence[PlannedRun]) -> None:
-        returns = self.task.returns(runs)
-        score = self.task.score(returns)
-        trial.set_user_attr("returns", returns)
-        trial.report(score, step=RUNGS[rung])
+    def _train(self, trials: Sequence[optuna.Trial], rung: int) -> None:
+        runs = {trial.number: self._runs(trial, rung) for trial in trials}
+        outcomes = sweep(
+            [run for own in runs.values() for run in own], self.out, engine=self.engine, jobs=self.jobs
+        )
+        failed = _failures(outcomes)
+        for trial in trials:
+            reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
+            if reasons:
+                trial.set_user_attr("reason", reasons[0])
+                self._end(trial, rung, None, "failed")
+            else:
+                returns = self.task.returns(runs[trial.number])
+                trial.set_user_attr("returns", returns)
+                trial.report(self.task.score(returns), step=RUNGS[rung])
+
+    def _judge(self, trial: optuna.Trial, rung: int) -> None:
+        step = RUNGS[rung]
+        values = {one.number: one.intermediate_values for one in self.study.get_trials(deepcopy=False)}
+        score = values[trial.number][step]
         if rung + 1 == len(RUNGS):
             self.study.tell(trial, score)
             self._say(trial, rung, score, "done")
-        elif trial.should_prune():
-            self._end(trial, rung, score, "stopped")
-        else:
+        elif goes_on(score, [own[step] for own in values.values() if step in own]):
             self._say(trial, rung, score, "goes on")
+        else:
+            self._end(trial, rung, score, "stopped")
 
     def _end(self, trial: optuna.Trial, rung: int, score: float | None, state: str) -> None:
         self.study.tell(trial, state=self.states.PRUNED)

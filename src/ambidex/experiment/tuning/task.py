@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ambidex.experiment.configure.config import RunConfig
+from ambidex.experiment.configure.config import RunConfig, merge
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.many_runs.reading import read_returns
 from ambidex.experiment.many_runs.sweep import PlannedRun
@@ -75,7 +75,13 @@ class Task:
         return [PlannedRun(config, directory / config.directory) for config in self.configs(values, steps)]
 
     def check(self, space: Space) -> None:
-        """Refuse a space with values that no run takes, before anything is trained."""
+        """Refuse a space with values that no run takes, or that are fixed, before anything is trained."""
+        fixed = merge({}, self.overrides)["hyperparameters"]
+        for name in space:
+            if name in fixed:
+                raise ValueError(
+                    f"{name} is both in the search space and fixed (--set); leave it out of one of them"
+                )
         for name, part in space.items():
             for end in part.ends():
                 try:

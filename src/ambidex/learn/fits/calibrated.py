@@ -14,7 +14,7 @@ from ambidex.actuators.canonical import Noise
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target, uncertainty_penalty
 from ambidex.learn.fits.pairwise import spread_penalty
-from ambidex.learn.fits.protocol import Metric, Weight
+from ambidex.learn.fits.protocol import Metric, Weight, check_weights, check_window
 from ambidex.symmetry import SymmetryGroup
 
 Bound = float | tuple[float, ...]
@@ -51,13 +51,8 @@ class CalibratedFit:
     largest_scale: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("update_weight", "function_weight"):
-            if not callable(getattr(self, name)):
-                raise ValueError(
-                    f"CalibratedFit: {name} is a function of one number; got {getattr(self, name)!r}"
-                )
-        if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
-            raise ValueError(f"CalibratedFit: window is a number of targets, at least 1; got {self.window!r}")
+        check_weights(self)
+        check_window(self)
         if self.noise not in ("any", "proportional"):
             raise ValueError(f"CalibratedFit: noise is 'any' or 'proportional'; got {self.noise!r}")
         if self.huber is not None and not self.huber > 0:

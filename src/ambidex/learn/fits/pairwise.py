@@ -13,7 +13,7 @@ from ambidex.actuators.action_map import ActionMap
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.forms import LINE, PROPORTIONAL, Form, fit_within_cycles
 from ambidex.learn.fits.lines import cycle_error, dataset, fit_lines, fit_singles, target_spreads
-from ambidex.learn.fits.protocol import FitState, Metric, Weight
+from ambidex.learn.fits.protocol import FitState, Metric, Weight, check_weights, check_window
 from ambidex.learn.fits.relations import Relations
 from ambidex.symmetry import SymmetryGroup
 
@@ -62,13 +62,8 @@ class PairwiseFit:
             raise ValueError(
                 "PairwiseFit: constrain_cycles needs form 'mx', 'mx+b' or a Form, not a function"
             )
-        for name in ("update_weight", "function_weight"):
-            if not callable(getattr(self, name)):
-                raise ValueError(
-                    f"PairwiseFit: {name} is a function of one number; got {getattr(self, name)!r}"
-                )
-        if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
-            raise ValueError(f"PairwiseFit: window is a number of targets, at least 1; got {self.window!r}")
+        check_weights(self)
+        check_window(self)
         if not self.least_multiplier > 0:
             raise ValueError(f"PairwiseFit: least_multiplier is above 0; got {self.least_multiplier!r}")
 

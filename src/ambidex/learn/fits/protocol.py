@@ -60,3 +60,20 @@ class Fit(Protocol):
     """A fit's hyperparameters: a frozen, comparable value that starts a `FitState` for a group."""
 
     def start(self, group: SymmetryGroup) -> FitState: ...
+
+
+def check_weights(fit: Any) -> None:
+    """Refuse an H_U or H_G that is no function."""
+    for name in ("update_weight", "function_weight"):
+        if not callable(getattr(fit, name)):
+            raise ValueError(
+                f"{type(fit).__name__}: {name} is a function of one number; got {getattr(fit, name)!r}"
+            )
+
+
+def check_window(fit: Any) -> None:
+    """Refuse a k_I that is no number of targets."""
+    if isinstance(fit.window, bool) or not isinstance(fit.window, int) or fit.window < 1:
+        raise ValueError(
+            f"{type(fit).__name__}: window is a number of targets, at least 1; got {fit.window!r}"
+        )

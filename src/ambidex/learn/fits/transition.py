@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ambidex.actuators.identification import OFFSETS_OF_DRIVES, identification, is_driven
+from ambidex.actuators.limb_identification import limb_identification
 from ambidex.actuators.limbs import LimbViews, limb_views
 from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.actuators.scales import Identification
 from ambidex.actuators.strengths import (
     limb_coefficients,
-    limb_identification,
     limb_moments,
     robust_limb_moments,
 )
@@ -24,7 +24,7 @@ from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage, Target
 from ambidex.learn.fits.pairwise import spread_penalty
-from ambidex.learn.fits.protocol import Metric, Weight
+from ambidex.learn.fits.protocol import Metric, Weight, check_weights
 from ambidex.symmetry import SymmetryGroup
 
 
@@ -42,7 +42,8 @@ class TransitionFit:
 
     It needs a description by names, which says which observation is the speed of the joint that an action
     drives. An actuator that the transitions do not identify yet keeps the given map. With observations that
-    are normalised, the joint limits and contacts of the description say less, and the rest works as well.
+    are normalised, the joint limits and contacts of the description say less, and a ``drive`` of targets says
+    nothing: it is refused.
 
     :param offsets: whether actuators may have offsets. They are read from what is left when everything else
         is explained, so contacts that the regression does not describe show up as offsets: leave them out
@@ -63,11 +64,7 @@ class TransitionFit:
     largest_scale: float = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("update_weight", "function_weight"):
-            if not callable(getattr(self, name)):
-                raise ValueError(
-                    f"TransitionFit: {name} is a function of one number; got {getattr(self, name)!r}"
-                )
+        check_weights(self)
         if not self.memory > 0:
             raise ValueError(
                 f"TransitionFit: memory is a positive number of transitions; got {self.memory!r}"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ambidex.actuators.action_map import ActionMap
+from ambidex.common.arrays import below
 from ambidex.learn.fits.calibrated import CalibratedFit
 from ambidex.learn.fits.protocol import Fit, FitState, KnowsActionSpace, Metric, WatchesTransitions
 from ambidex.learn.losses import gates as gating
@@ -203,12 +204,7 @@ class AdaptiveState(LossState):
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         for prefix, part in self._parts().items():
-            own = {
-                name.removeprefix(f"{prefix}/"): array
-                for name, array in state.items()
-                if name.startswith(f"{prefix}/")
-            }
-            part.set_state(own)
+            part.set_state(below(f"{prefix}/", state))
 
     def _parts(self) -> dict[str, ObservationWindow | FitState]:
         return {"window": self._window} | ({} if self.fit is None else {"fit": self.fit})

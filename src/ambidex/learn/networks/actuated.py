@@ -1,8 +1,9 @@
 """Policies whose network speaks canonical commands c, while the robot gets ``a = o + s c``.
 
-What is learned, stored in buffers and compared by symmetry losses is c, in which the robot is as symmetric as
-its description says; what each motor really needs is left to the last step before the robot. So the scales
-never enter an update, and the standard deviation of a is s times that of c.
+What is learned and compared by symmetry losses is c, in which the robot is as symmetric as its description
+says; what each motor really needs is left to the last step before the robot. So the scales never enter an
+update, and the standard deviation of a is s times that of c. A roll-out buffer holds c too; a replay, which
+outlives its scales, what the robot got.
 """
 
 from __future__ import annotations
@@ -14,20 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from torch import Tensor
 
 from ambidex.common.arrays import FloatArray
 
 
-class Actuated(ActorCriticPolicy):
+class Actuated(BasePolicy):
     """Stable-Baselines3 asks a policy that squashes its output to bring actions to the range of the
     environment, in roll-outs and in `predict`: there the commands are made.
 
-    Its scales and offsets are part of its state, as parameters are.
+    Its scales and offsets are part of its state, as parameters are. They are those of the network's outputs,
+    which are canonical commands, or such in units of their range where tanh squashes them.
     """
 
-    canonical_kind: ClassVar[type[ActorCriticPolicy]]
+    canonical_kind: ClassVar[type[BasePolicy]]
     """The policy without the last step."""
 
     actuator_scale: Tensor
@@ -52,24 +54,29 @@ class Actuated(ActorCriticPolicy):
         commands: npt.NDArray[Any] = np.clip(offset + scale * scaled_action, space.low, space.high)
         return commands.astype(space.low.dtype, copy=False)
 
+    def scale_action(self, action: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """From commands, ``(..., n)``, to canonical ones."""
+        scale, offset = self.actuator_scale.numpy(force=True), self.actuator_offset.numpy(force=True)
+        return np.asarray((action - offset) / scale)
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled by the policy that it is made of, since the class itself has no name in any module."""
         return _blank, (self.canonical_kind,), self.__dict__
 
     @torch.no_grad()
     def set_actuators(self, scale: FloatArray, offset: FloatArray) -> None:
-        """Between an update and the next roll-out only, so that every ratio begins at 1."""
+        """Not between a roll-out and its update, so that every ratio begins at 1."""
         self.actuator_scale.copy_(torch.from_numpy(scale))
         self.actuator_offset.copy_(torch.from_numpy(offset))
 
 
 @cache
-def actuated(kind: type[ActorCriticPolicy]) -> type[Actuated]:
+def actuated(kind: type[BasePolicy]) -> type[Actuated]:
     """A policy of this kind with actuators behind it."""
     return type(f"Actuated{kind.__name__}", (Actuated, kind), {"canonical_kind": kind})
 
 
-def _blank(kind: type[ActorCriticPolicy]) -> Actuated:
+def _blank(kind: type[BasePolicy]) -> Actuated:
     own = actuated(kind)
     return own.__new__(own)
 

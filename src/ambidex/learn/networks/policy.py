@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.distributions import DiagGaussianDistribution
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.torch_layers import (
     BaseFeaturesExtractor,
     CombinedExtractor,
@@ -25,22 +24,6 @@ from ambidex.learn.networks.relaxation import LayerRelaxation, relaxation_of
 from ambidex.learn.networks.representation import Representation
 from ambidex.learn.spaces import check_actions, check_observations
 from ambidex.symmetry.group import SymmetryGroup
-
-
-@dataclass(frozen=True)
-class TiedNetworks:
-    """What an update by hand needs: expand before a pass through plain layers, fold the gradients after it.
-
-    :param actor: the layers from the observation to the mean actions or logits
-    :param critic: the layers from the observation to the value
-    :param activation: the module between layers
-    :param log_std: None for discrete actions
-    """
-
-    actor: list[TiedLayer]
-    critic: list[TiedLayer]
-    activation: type[nn.Module]
-    log_std: TiedLogStd | None
 
 
 class EquivariantActorCriticPolicy(ActorCriticPolicy):
@@ -147,31 +130,35 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
             raise AttributeError("discrete actions have no log_std")
         return self.tied_log_std.expand()
 
-    def tied_networks(self) -> TiedNetworks:
-        """The layers and the log-std, each with its ``expand`` and ``fold``."""
+    def tied_layers(self) -> dict[str, list[TiedLayer]]:
+        """Those of the actor and of the critic, from the observation to the output."""
         extractor = self.mlp_extractor
-        actor, critic = [*extractor.policy_net, self.action_net], [*extractor.value_net, self.value_net]
-        return TiedNetworks(
-            [module for module in actor if isinstance(module, TiedLayer)],
-            [module for module in critic if isinstance(module, TiedLayer)],
-            self.activation_fn,
-            self.tied_log_std,
-        )
+        networks = {
+            "actor": [*extractor.policy_net, self.action_net],
+            "critic": [*extractor.value_net, self.value_net],
+        }
+        return {
+            name: [module for module in modules if isinstance(module, TiedLayer)]
+            for name, modules in networks.items()
+        }
 
     def relaxation(self) -> dict[str, LayerRelaxation]:
         """How far from equivariant each layer is: ``"actor 0"`` first, ``"critic 0"`` after the last."""
-        networks, names = self.tied_networks(), self.representation.names
         return {
-            f"{network} {index}": relaxation_of(layer, names)
-            for network, layers in (("actor", networks.actor), ("critic", networks.critic))
+            f"{network} {index}": relaxation_of(layer, self.representation.names)
+            for network, layers in self.tied_layers().items()
             for index, layer in enumerate(layers)
         }
 
     def relaxation_penalty(self) -> Tensor:
         """``relax_penalty`` times the sum of the squares of all untied parameters."""
-        networks = self.tied_networks()
-        free = [free.square().sum() for layer in networks.actor + networks.critic for free in layer.free()]
+        layers = [layer for own in self.tied_layers().values() for layer in own]
+        free = [free.square().sum() for layer in layers for free in layer.free()]
         return self.relax_penalty * torch.stack(free).sum() if free else torch.zeros((), device=self.device)
+
+
+POLICIES: dict[str, type[BasePolicy]] = {"EquivariantMlpPolicy": EquivariantActorCriticPolicy}
+"""By the names that on-policy algorithms know besides Stable-Baselines3's."""
 
 
 def _refuse(

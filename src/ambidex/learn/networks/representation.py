@@ -9,7 +9,7 @@ import numpy as np
 
 from ambidex.common.arrays import FloatArray, IntArray
 from ambidex.symmetry.group import IDENTITY, SymmetryGroup
-from ambidex.symmetry.maps import DictMap, ObservationMap
+from ambidex.symmetry.maps import DictMap, ObservationMap, block_diagonal
 
 SAME = 1e-6  # two products whose fingerprints, numbers of about 1, agree to this are the same element
 NAMED = 5  # a refusal names so many of the products that are missing
@@ -66,12 +66,7 @@ def _matrix(observation_map: ObservationMap, keys: Sequence[str] | None) -> Floa
         raise ValueError(
             f"the observations have the keys {sorted(keys)}, the group describes {sorted(observation_map)}"
         )
-    whole = np.zeros((0, 0))
-    for key in keys:
-        part = observation_map[key].matrix
-        above, below = np.zeros((len(whole), len(part))), np.zeros((len(part), len(whole)))
-        whole = np.block([[whole, above], [below, part]])
-    return whole
+    return block_diagonal([observation_map[key] for key in keys])
 
 
 def _multiplication_table(observation: FloatArray, action: FloatArray) -> IntArray:

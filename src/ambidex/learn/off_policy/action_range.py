@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from stable_baselines3.common.policies import BasePolicy
 
 from ambidex.common.arrays import BoolArray, FloatArray
+from ambidex.learn.networks.actuated import Actuated
 
 ROUNDING = 1e-9
 
@@ -39,6 +41,14 @@ class ActionRange:
                 "scaled to [-1, 1]; give it a lower and a higher end"
             )
         return cls((low + high) / 2, (high - low) / 2)
+
+    @classmethod
+    def of_policy(cls, policy: BasePolicy) -> ActionRange:
+        """From what a policy that squashes says to what the robot gets, the actuators behind it included."""
+        if not isinstance(policy, Actuated):
+            return cls.of(policy.action_space)
+        centre, half = policy.actuator_offset.double(), policy.actuator_scale.double()
+        return cls(centre.numpy(force=True), half.numpy(force=True))
 
     def scaled(self, matrix: FloatArray, bias: FloatArray | float = 0.0) -> tuple[FloatArray, FloatArray]:
         """What ``a -> matrix a + bias`` is in scaled actions: again a matrix and a bias."""

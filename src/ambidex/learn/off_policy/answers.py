@@ -19,14 +19,14 @@ POINTS = 20  # of the quadrature of a squashed Gaussian
 
 
 @torch.no_grad()
-def commands(policy: SACPolicy, actions: ActionRange, observations: Observations) -> Tensor:
+def commands(policy: SACPolicy, observations: Observations) -> Tensor:
     """What the policy does without noise, in units of the environment: (T, 1 + N, n).
 
     :param observations: (T, 1 + N, o)
     """
     squashed = [torch.tanh(policy.actor.get_action_dist_params(rows)[0]) for rows in chunks(observations)]
     part = next(iter(observations.values())) if isinstance(observations, dict) else observations
-    return _in_units(torch.cat(squashed), actions).view(*part.shape[:2], -1)
+    return _in_units(torch.cat(squashed), policy).view(*part.shape[:2], -1)
 
 
 @torch.no_grad()
@@ -41,7 +41,7 @@ def expected_commands(policy: SACPolicy, observations: Observations) -> Tensor:
         means, log_std, _ = policy.actor.get_action_dist_params(rows)
         drawn = means[..., None] + log_std.exp()[..., None] * means.new_tensor(places)
         expected.append(torch.tanh(drawn) @ means.new_tensor(weights / weights.sum()))
-    return _in_units(torch.cat(expected), ActionRange.of(policy.action_space))
+    return _in_units(torch.cat(expected), policy)
 
 
 @torch.no_grad()
@@ -52,10 +52,11 @@ def commands_and_worths(policy: SACPolicy, observations: Observations) -> tuple[
     """
     squashed = torch.tanh(policy.actor.get_action_dist_params(observations)[0])
     least = torch.cat(policy.critic(observations, squashed), dim=1).amin(dim=1)
-    return _in_units(squashed, ActionRange.of(policy.action_space)), least
+    return _in_units(squashed, policy), least
 
 
-def _in_units(scaled: Tensor, actions: ActionRange) -> Tensor:
+def _in_units(scaled: Tensor, policy: SACPolicy) -> Tensor:
+    actions = ActionRange.of_policy(policy)
     return scaled * scaled.new_tensor(actions.half) + scaled.new_tensor(actions.centre)
 
 

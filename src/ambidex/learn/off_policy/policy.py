@@ -17,10 +17,12 @@ from stable_baselines3.sac.policies import Actor, SACPolicy
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.networks.layers import TiedLayer
 from ambidex.learn.networks.mlp import hidden_layers, output_layer
 from ambidex.learn.networks.representation import Representation
 from ambidex.learn.off_policy.action_range import ActionRange
+from ambidex.learn.off_policy.canonical import canonical_range
 from ambidex.learn.spaces import check_actions, check_observations
 from ambidex.symmetry import SymmetryGroup
 
@@ -159,9 +161,11 @@ class EquivariantSACPolicy(SACPolicy):
         self.symmetries = symmetries
         check_observations(observation_space, symmetries)
         check_actions(action_space, symmetries)
-        refuse_inexact(symmetries, action_space, "an equivariant policy")
-        keys = list(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else None
         actions = ActionRange.of(action_space)
+        if isinstance(self, Actuated):  # whose range of canonical commands the group maps to itself
+            actions = canonical_range(symmetries, action_space)
+        refuse_inexact(symmetries, actions, "an equivariant policy")
+        keys = list(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else None
         given = Representation.of(symmetries, keys)
         scaled = np.round([actions.scaled(matrix)[0] for matrix in given.action])
         self.representation = replace(given, action=scaled)
@@ -188,9 +192,8 @@ class EquivariantSACPolicy(SACPolicy):
         return super()._get_constructor_parameters() | {"symmetries": self.symmetries}
 
 
-def refuse_inexact(group: SymmetryGroup, space: spaces.Space[Any], what: str) -> None:
+def refuse_inexact(group: SymmetryGroup, actions: ActionRange, what: str) -> None:
     """Refuse maps that tanh does not commute with."""
-    actions = ActionRange.of(space)
     for transform in group:
         for element in np.flatnonzero(~actions.is_exact(transform.action_map.matrix)):
             raise ValueError(

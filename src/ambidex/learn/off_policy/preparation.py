@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +21,22 @@ from stable_baselines3.common.vec_env import VecNormalize
 from stable_baselines3.sac.policies import SACPolicy
 from torch import Tensor
 
-from ambidex.actuators.action_map import ActionMap
-from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses import gates
 from ambidex.learn.losses.constants import Batch, Constants, Observations, Outputs
 from ambidex.learn.losses.gates import Gates
-from ambidex.learn.losses.loss import SymmetryLoss, by_kind
+from ambidex.learn.losses.loss import SymmetryLoss
 from ambidex.learn.off_policy import answers, replayed
 from ambidex.learn.off_policy.action_range import ActionRange
+from ambidex.learn.off_policy.canonical import canonical_range
 from ambidex.learn.off_policy.squashed_maps import SquashedMaps
+from ambidex.learn.update.actuators import ActuatorChoice
+from ambidex.learn.update.lasting import Lasting
 from ambidex.learn.update.rollout_data import stack_images
-from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
+from ambidex.symmetry import Symmetry, SymmetryGroup
 from ambidex.symmetry.maps import as_simple_as_possible
 
 WATCHED = "replay/watched"
-NOTHING = -1  # watched: states were, transitions were not
+NOWHERE = -1  # no transitions were seen yet
 MOST_TRANSITIONS = 100_000  # at once: the newest of a replay that was brought along
 STATES = 1024  # of the replay, that fits of the policy and the spread of observations look at
 
@@ -75,13 +76,10 @@ class Step:
         return torch.stack([loss.terms(said) for loss in self.losses]).sum(dim=0)
 
 
-class ReplayPreparation:
+class ReplayPreparation(Lasting):
     """Prepares each gradient step.
 
-    :param group: the symmetries; None for plain SAC
-    :param losses: the loss of each transform that has one
-    :param samples: the transforms drawn for each gradient step, None for all
-    :param space: of the actions
+    :param group: and the others as for `Lasting`; ``samples`` transforms are drawn for each gradient step
     """
 
     def __init__(
@@ -90,31 +88,30 @@ class ReplayPreparation:
         losses: Mapping[str, SymmetryLoss],
         samples: int | None,
         space: spaces.Space[Any],
+        actuators: ActuatorChoice = None,
     ) -> None:
-        self.names = tuple(losses)
-        self._losses = dict(losses)
-        self._transforms = tuple(group[name] for name in self.names) if group else ()
-        self._samples = samples if samples is not None and samples < len(self.names) else None
-        self._range = ActionRange.of(space)
-        self._scaled = tuple(_in_scaled_actions(own, self._range) for own in self._transforms)
-        self.states = (
-            {kind: kind.start(own, group, space) for kind, own in by_kind(losses).items()} if group else {}
-        )
-        self.actuators = None  # they have no part here
+        super().__init__(group, losses, samples, space, actuators)
+        self._range = ActionRange.of(space)  # of what the replay holds
+        self._said = self._range  # of what the network says
+        if actuators is not None:
+            assert group is not None and isinstance(space, spaces.Box)
+            self._said = canonical_range(group, space)
+        self._scaled = tuple(_in_scaled_actions(own, self._said) for own in self._transforms)
         self._maps: SquashedMaps | None = None
-        self._watched: int | None = None  # the place in the buffer up to which transitions were seen
-        self._value_distances: list[Metric] = []
+        self._is_new = True
+        self._place: int | None = None  # in the buffer, up to which transitions were seen
 
     def is_due(self, buffer: ReplayBuffer, interval: int) -> bool:
         """Before the first gradient step, and whenever so many transitions are new."""
-        return self._watched is None or self._has_enough(buffer, interval)
+        return self._is_new or self._has_enough(buffer, interval)
 
     def _has_enough(self, buffer: ReplayBuffer, interval: int) -> bool:
         return replayed.count_since(buffer, self._place) * buffer.n_envs >= interval
 
-    @property
-    def _place(self) -> int | None:
-        return None if self._watched == NOTHING else self._watched
+    def keep_actuators(self, other: Self) -> None:
+        super().keep_actuators(other)
+        if self.actuators is not None:
+            self._place = other._place  # they have seen the transitions up to there
 
     def watch(self, policy: SACPolicy, buffer: ReplayBuffer, env: VecNormalize | None, interval: int) -> None:
         """Fit, and measure the spread of the replay's states.
@@ -136,17 +133,17 @@ class ReplayPreparation:
             log_std=None,
             clip_range=0.0,  # nothing moves
             image_share=1.0,
-            outputs_of=partial(answers.commands, policy, self._range),
+            outputs_of=partial(answers.commands, policy),
             transitions_of=lambda means: replayed.transitions(buffer, places, self._range),
         )
-        for state in self.states.values():
+        for state in (*self.states.values(), *self._actuator_states):
             state.watch(batch)
         if has_enough:
-            self._watched = buffer.pos
-        elif self._watched is None:
-            self._watched = NOTHING
-        self._maps = None
-        self._value_distances = answers.value_distances(policy, observations, self.names)
+            self._place = buffer.pos
+        self._is_new = False
+        self._fitted = None
+        if self.names:
+            self._value_distances = answers.value_distances(policy, observations, self.names)
 
     def step(
         self,
@@ -197,43 +194,19 @@ class ReplayPreparation:
         return stack_images(observations, [self._transforms[j] for j in drawn])
 
     def maps(self, like: Tensor) -> SquashedMaps:
-        if self._maps is None:
-            self._maps = SquashedMaps(self._transforms, self._fitted_maps(), self._range, like)
+        if self._maps is None or self._fitted is None:
+            self._maps = SquashedMaps(self._transforms, self._fitted_maps(), self._said, like)
         return self._maps
 
-    def action_maps(self) -> dict[str, ActionMap]:
-        """The current estimator of each transform: as its loss fits it, or as given."""
-        fitted = self._fitted_maps()
-        return {
-            transform.name: fitted.get(transform.name) or ActionMap.given(transform)
-            for transform in self._transforms
-            if isinstance(transform.action_map, IndexMap)
-        }
-
-    def _fitted_maps(self) -> dict[str, ActionMap]:
-        return {name: found for state in self.states.values() for name, found in state.action_maps().items()}
-
-    def metrics(self) -> list[Metric]:
-        return self._value_distances + [
-            metric for state in self.states.values() for metric in state.metrics()
-        ]
-
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        own = {name: array for state in self.states.values() for name, array in state.state().items()}
-        return own if self._watched is None else own | {WATCHED: np.array(self._watched)}
+        place = NOWHERE if self._place is None else self._place
+        return super().state() | ({} if self._is_new else {WATCHED: np.array(place)})
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        own = dict(state)
-        watched = own.pop(WATCHED, None)
-        for part in self.states.values():
-            part.set_state(own)
-        known, given = ({name.partition("/")[0] for name in names} for names in (self.state(), own))
-        if unknown := given - known - {WATCHED.partition("/")[0]}:
-            raise ValueError(
-                f"the state holds {sorted(unknown)[0]!r}, but the losses of this model have none"
-            )
-        self._watched = None if watched is None else int(watched)
-        self._maps = None
+        place = int(state.get(WATCHED, NOWHERE))
+        self._is_new = WATCHED not in state
+        self._place = None if place == NOWHERE else place
+        super().set_state(state)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_maps": None}

@@ -13,6 +13,7 @@ from stable_baselines3.common.buffers import DictReplayBuffer, NStepReplayBuffer
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from stable_baselines3.common.vec_env import VecNormalize
 
+from ambidex.actuators.scales import action_map
 from ambidex.common.arrays import FloatArray, IntArray
 from ambidex.learn.off_policy.action_range import ActionRange
 from ambidex.learn.spaces import check_actions, check_observations, check_ranges
@@ -44,6 +45,8 @@ class SymmetricReplayBuffer(ReplayBuffer):
         space = kwargs.get("observation_space", args[1] if len(args) > 1 else None)
         kind: type = cls
         if cls is SymmetricReplayBuffer and isinstance(space, spaces.Dict):
+            if "n_steps" in kwargs:
+                raise ValueError("n_steps: Stable-Baselines3 has no such replay of Dict observations")
             kind = SymmetricDictReplayBuffer
         elif cls is SymmetricReplayBuffer and "n_steps" in kwargs:
             kind = SymmetricNStepReplayBuffer
@@ -69,8 +72,25 @@ class SymmetricReplayBuffer(ReplayBuffer):
         super().__init__(buffer_size, observation_space, action_space, device, n_envs, **kwargs)
         self.symmetries = symmetries
         self._images = _observation_images(symmetries, observation_space)
-        self._action_images = _action_images(symmetries, action_space)
+        self._action_images: RowImages | ChoiceImages = _action_images(symmetries, action_space)
         self._elements = np.zeros(0, dtype=np.int64)  # 0 is the identity, of the minibatch being drawn
+
+    def set_actuators(self, scale: FloatArray, offset: FloatArray) -> None:
+        """From now on the images of commands are those of a robot whose actuators need ``a = o + s c``. They
+        may lie outside of the action box.
+
+        :param scale: (n,) s
+        :param offset: (n,) o
+        """
+        actions, group = ActionRange.of(self.action_space), self.symmetries
+        found = [action_map(group, name, scale, offset) for name in group.names]
+        scaled = [actions.scaled(own.matrix, own.biases) for own in found]
+        size = group.action_size
+        self._action_images = RowImages(
+            [np.eye(size), *(matrix for matrix, _ in scaled)],
+            np.float32,
+            biases=np.stack([np.zeros(size), *(bias for _, bias in scaled)]),
+        )
 
     def _get_samples(self, batch_inds: IntArray, env: VecNormalize | None = None) -> ReplayBufferSamples:
         self._elements = np.random.randint(len(self.symmetries) + 1, size=len(batch_inds))  # noqa: NPY002

@@ -17,8 +17,12 @@ from ambidex.learn.off_policy.action_range import ActionRange
 
 
 def count_since(buffer: ReplayBuffer, place: int | None) -> int:
-    """How many places were written since this one was the next to be."""
-    return buffer.size() if place is None else (buffer.pos - place) % buffer.buffer_size
+    """How many places were written since this one was the next to be.
+
+    A replay that began anew meanwhile, as that of a loaded model, was written since as a whole.
+    """
+    written: int = buffer.size()
+    return written if place is None else min((buffer.pos - place) % buffer.buffer_size, written)
 
 
 def places_since(buffer: ReplayBuffer, place: int | None) -> IntArray:

@@ -6,20 +6,28 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
 from stable_baselines3 import SAC
+from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn
 from stable_baselines3.common.utils import polyak_update
 from stable_baselines3.sac.policies import SACPolicy
 
 from ambidex.learn.algorithm import SymmetricAlgorithm
+from ambidex.learn.fits.protocol import Fit
 from ambidex.learn.losses.loss import LossChoice, SymmetryLoss
 from ambidex.learn.losses.mirror import MSL
-from ambidex.learn.off_policy.policy import EquivariantSACPolicy, refuse_inexact
+from ambidex.learn.networks.actuated import Actuated
+from ambidex.learn.off_policy.action_range import ActionRange
+from ambidex.learn.off_policy.canonical import canonical_actions, canonical_range
+from ambidex.learn.off_policy.policy import EquivariantSACPolicy, expanded, refuse_inexact
 from ambidex.learn.off_policy.preparation import ReplayPreparation
 from ambidex.learn.off_policy.replay import SymmetricReplayBuffer
 from ambidex.learn.off_policy.update import Losses, gradient_step
-from ambidex.learn.refusals import checked_losses, refuse_clip_range, refuse_environment
+from ambidex.learn.refusals import refuse_clip_range, refuse_environment
+from ambidex.learn.update.actuators import ActuatorChoice
 from ambidex.symmetry import SymmetryGroup
 
 
@@ -28,7 +36,8 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
 
     Without symmetries, or with ``loss=None`` and Stable-Baselines3's own policies, it runs
     Stable-Baselines3's own code and gives the same parameters to the bit. Three ways in, which may be
-    combined: ``replay_buffer_class=SymmetricReplayBuffer``, a loss, or ``"EquivariantMlpPolicy"``.
+    combined: ``replay_buffer_class=SymmetricReplayBuffer``, a loss, or ``"EquivariantMlpPolicy"``; with
+    ``actuators`` behind each of them.
 
     MSL and ASL act on the mean mu before squashing. A map that exchanges actions and changes their signs is
     the same before and behind tanh; any other becomes ``atanh(g(tanh(mu)))``, in units of the actions' ranges
@@ -47,6 +56,11 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
     :param symmetries: the transforms of the robot
     :param loss: `MSL` or `ASL` for all transforms, or a mapping from a transform's name to its loss; a
         transform that the mapping does not name, or maps to None, has no loss
+    :param actuators: `TransitionFit` or a calibration, for every policy, loss and replay: what the network
+        says and the critics judge are canonical commands c, in which the robot is as symmetric as described,
+        and the robot gets ``a = o + s c``. Their range is the largest that the group maps to itself and that
+        keeps a within the action box, so that equivariance is exact and no motor saturates before another.
+        The replay keeps what the robot got, and is read with the present scales
     :param symmetry_samples: k transforms drawn for each gradient step, with the same expected gradient as all
         of them (None)
     :param symmetry_clip_range: epsilon of ASL's mean shift, see above; the default is that of
@@ -70,6 +84,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         *,
         symmetries: SymmetryGroup | None = None,
         loss: LossChoice = None,
+        actuators: ActuatorChoice = None,
         symmetry_samples: int | None = None,
         symmetry_clip_range: float = 0.2,
         fit_interval: int = 1000,
@@ -81,6 +96,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
             env,
             symmetries=symmetries,
             loss=loss,
+            actuators=actuators,
             symmetry_samples=symmetry_samples,
             _init_setup_model=False,
             **kwargs,
@@ -93,60 +109,68 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
             if symmetries is not None:
                 self.replay_buffer_kwargs = {"symmetries": symmetries, **self.replay_buffer_kwargs}
             if self.n_steps > 1:
-                self.replay_buffer_kwargs |= {"n_steps": self.n_steps, "gamma": self.gamma}
+                own = {"n_steps": self.n_steps, "gamma": self.gamma}
+                self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, **own}
                 self.n_steps = 1  # Stable-Baselines3 would warn that it leaves them to the buffer
         self.symmetry_clip_range = symmetry_clip_range
         self.fit_interval = fit_interval
         if _init_setup_model:
             self._setup_model()
 
-    def _setup_model(self) -> None:
-        if self.actuators is not None:
-            raise ValueError(
-                "actuators: tanh holds canonical commands within a range that the scales of the actuators "
-                "would have to widen, and the replay holds commands of earlier scales; use "
-                "ASL(fit=TransitionFit()), or SymmetricPPO"
-            )
-        super()._setup_model()
+    def _new_preparation(self, losses: Mapping[str, SymmetryLoss]) -> ReplayPreparation:  # type: ignore[override]
+        return ReplayPreparation(
+            self.symmetries, losses, self.symmetry_samples, self.action_space, self.actuators
+        )
 
-    def _setup_losses(self) -> None:
-        losses = checked_losses(self)
+    def _apply_actuators(self) -> None:
+        """Bring the present scales to the policy, in units of its canonical range, and to the replay."""
+        assert self._preparation is not None
+        if (own := self._preparation.actuators) is None:
+            return
+        assert self.symmetries is not None and isinstance(self.action_space, spaces.Box)
+        assert isinstance(self.policy, Actuated)
+        said = canonical_range(self.symmetries, self.action_space, own.scale, own.offset)
+        self.policy.set_actuators(own.scale * said.half, own.offset + own.scale * said.centre)
+        if isinstance(self.replay_buffer, SymmetricReplayBuffer):
+            self.replay_buffer.set_actuators(own.scale, own.offset)
+
+    def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
+        group = self.symmetries
         refuse_clip_range(self.symmetry_clip_range)
         if isinstance(self.fit_interval, bool) or not self.fit_interval >= 1:
             raise ValueError(
                 f"fit_interval is a number of transitions, at least 1; got {self.fit_interval!r}"
             )
-        self._refuse(losses)
-        if self.__dict__.pop("_replaced", None) or self._preparation is None:  # a loaded model brings its own
-            self._preparation = ReplayPreparation(
-                self.symmetries, losses, self.symmetry_samples, self.action_space
-            )
-        self._prepared_choice = self._choice
-
-    def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
-        group = self.symmetries
         for name, loss in losses.items():
             assert group is not None
             if loss.needs_own_rollout is not None:
                 raise ValueError(f"transform {name!r}: {type(loss).__name__}: {loss.needs_own_rollout}")
-            if isinstance(loss, MSL) and loss.original:
-                refuse_inexact(group.only([name]), self.action_space, "MSL(original=True)")
-            if loss.fits_action_maps and self.optimize_memory_usage:
-                raise ValueError(
-                    f"transform {name!r}: its fit reads whole transitions, of which "
-                    "optimize_memory_usage=True keeps a part only; use optimize_memory_usage=False"
-                )
-        if losses and self.use_sde:
+            if isinstance(loss, MSL) and loss.original and self.actuators is None:
+                actions = ActionRange.of(self.action_space)
+                refuse_inexact(group.only([name]), actions, "MSL(original=True)")
+        fitting = [f"transform {name!r}: its" for name, loss in losses.items() if loss.fits_action_maps]
+        fitting += ["actuators: their"] if isinstance(self.actuators, Fit) else []
+        if fitting and self.optimize_memory_usage:
             raise ValueError(
-                "use_sde=True has no standard deviation of its own for each action, which the symmetry "
-                "losses need; use use_sde=False"
+                f"{fitting[0]} fit reads whole transitions, of which optimize_memory_usage=True keeps a part "
+                "only; use optimize_memory_usage=False"
+            )
+        if fitting and self.fit_interval >= self.buffer_size:
+            raise ValueError(
+                f"{fitting[0]} fit waits for fit_interval={self.fit_interval} new transitions, which a "
+                f"replay of buffer_size={self.buffer_size} never holds; use a smaller fit_interval"
+            )
+        if (losses or self.actuators is not None) and self.use_sde:
+            raise ValueError(
+                "use_sde=True has no standard deviation of its own for each action, which symmetry losses "
+                "and actuators need; use use_sde=False"
             )
         if losses or self._needs_symmetry:
             refuse_environment(self.env, self._transforms_of(losses))
 
     @property
     def _needs_symmetry(self) -> bool:
-        return isinstance(self.policy, EquivariantSACPolicy)
+        return isinstance(self.policy, EquivariantSACPolicy | Actuated)
 
     @property
     def _takes_own_update(self) -> bool:
@@ -176,11 +200,13 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
-        if self._symmetric:
+        if self._symmetric or self.actuators is not None:
             self._fit()
         steps = []
         for number in range(gradient_steps):
             sample = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+            if isinstance(self.policy, Actuated):
+                sample = sample._replace(actions=canonical_actions(self.policy, sample.actions))
             steps.append(gradient_step(self, sample))
             if number % self.target_update_interval == 0:
                 polyak_update(self.critic.parameters(), self.critic_target.parameters(), self.tau)
@@ -188,12 +214,32 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         self._n_updates += gradient_steps
         self._record(steps)
 
+    def collect_rollouts(self, *args: Any, **kwargs: Any) -> RolloutReturn:
+        """As Stable-Baselines3's; between two updates no parameter changes."""
+        with expanded(self.actor, with_gradient=False):
+            return super().collect_rollouts(*args, **kwargs)
+
+    def _sample_action(
+        self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """What the robot gets, and what the replay keeps of it: with actuators the same, see `canonical`."""
+        commands, scaled = super()._sample_action(learning_starts, action_noise, n_envs)
+        if isinstance(self.policy, Actuated):
+            scaled = BasePolicy.scale_action(self.policy, commands)
+        return commands, scaled
+
+    def load_replay_buffer(self, *args: Any, **kwargs: Any) -> None:
+        """As Stable-Baselines3's; its images are then those of the present scales."""
+        super().load_replay_buffer(*args, **kwargs)
+        self._apply_actuators()
+
     def _fit(self) -> None:
         assert self._preparation is not None and self.replay_buffer is not None
         if self._preparation.is_due(self.replay_buffer, self.fit_interval):
             self._preparation.watch(
                 self.policy, self.replay_buffer, self._vec_normalize_env, self.fit_interval
             )
+            self._apply_actuators()
             for metric, transform, element, value in self.symmetry_metrics():
                 name = "/".join(part for part in ("symmetry", metric, transform, element) if part)
                 self.logger.record(name, value, exclude="stdout")

@@ -53,11 +53,12 @@ class SquashedMaps:
         self._centre, self._half = like.new_tensor(actions.centre), like.new_tensor(actions.half)
 
     def of_actions(self, scaled: Tensor, drawn: Sequence[int]) -> Tensor:
-        """(B, n) to (B, K, n): the images of scaled actions, clipped to the range.
+        """(B, n) to (B, K, n): the images of scaled actions, clipped to the range where they could leave it.
 
         :param drawn: the K transforms
         """
-        return self._unclipped(scaled, drawn).clamp(-1, 1)
+        images = self._unclipped(scaled, drawn)
+        return images if self._is_exact(drawn) else images.clamp(-1, 1)
 
     def of_means(self, means: Tensor, drawn: Sequence[int]) -> Tensor:
         """(B, n) to (B, K, n): the images of means before squashing, with their gradient.
@@ -66,12 +67,15 @@ class SquashedMaps:
         mapped as the action that it becomes: ``atanh(g(tanh(mean)))``.
         """
         linear = torch.matmul(means, self._transposed[drawn]).transpose(0, 1)
-        if all(self._all_exact[j] for j in drawn):
+        if self._is_exact(drawn):
             return linear
         squashed = self._unclipped(torch.tanh(means), drawn)
         return torch.where(
             self._exact[drawn], linear, torch.atanh(squashed.clamp(-END_OF_RANGE, END_OF_RANGE))
         )
+
+    def _is_exact(self, drawn: Sequence[int]) -> bool:
+        return all(self._all_exact[j] for j in drawn)
 
     def _unclipped(self, scaled: Tensor, drawn: Sequence[int]) -> Tensor:
         images = (torch.matmul(scaled, self._transposed[drawn]) + self._biases[drawn]).transpose(0, 1)

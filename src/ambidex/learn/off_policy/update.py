@@ -72,7 +72,7 @@ def gradient_step(model: SymmetricSAC, sample: ReplayBufferSamples) -> Losses:
         gate = _gate(model, step, means)
         own_loss, symmetric_loss = critic_losses(model, sample, targets, step, gate)
         _descend(model.critic, own_loss + symmetric_loss, "critics'")
-    with _frozen(model.critic), expanded(model.critic):
+    with _frozen(model.critic, model.actor), expanded(model.critic):
         worth = torch.cat(model.critic(sample.observations, actions), dim=1).amin(dim=1)
         actor_loss = (temperature * log_prob - worth).mean()
         policy_loss = actor_loss.new_zeros(())
@@ -158,13 +158,20 @@ def _descend(network: BaseModel, loss: Tensor, whose: str) -> None:
 
 
 @contextmanager
-def _frozen(network: nn.Module) -> Iterator[None]:
-    """No gradient by the parameters: the actor's loss passes through the critics, and only that."""
-    network.requires_grad_(False)
+def _frozen(critic: nn.Module, actor: nn.Module) -> Iterator[None]:
+    """No gradient by the critic's parameters: the actor's loss passes through them, and only that.
+
+    Features that both share learn from the actor.
+    """
+    shared = set(actor.parameters())
+    own = [one for one in critic.parameters() if one.requires_grad and one not in shared]
+    for one in own:
+        one.requires_grad_(False)
     try:
         yield
     finally:
-        network.requires_grad_(True)
+        for one in own:
+            one.requires_grad_(True)
 
 
 def _unstacked(observations: Observations) -> Observations:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 import gymnasium as gym
 import numpy as np
 
+from ambidex.common.arrays import each_part
 from ambidex.learn.relabel.domain import Field
 from ambidex.learn.relabel.turning import Turning
 from ambidex.symmetry import SymmetryGroup
@@ -117,13 +118,9 @@ def turned_last_observations(info: dict[str, Any], turn: Callable[[Any], Any]) -
 
 def one(observation: Any) -> Any:
     """An observation as a batch of one."""
-    if isinstance(observation, Mapping):
-        return {key: np.asarray(part)[None] for key, part in observation.items()}
-    return np.asarray(observation)[None]
+    return each_part(lambda part: np.asarray(part)[None], observation)
 
 
 def first(observations: Any) -> Any:
     """The first of a batch."""
-    if isinstance(observations, Mapping):
-        return {key: part[0] for key, part in observations.items()}
-    return observations[0]
+    return each_part(lambda part: part[0], observations)

@@ -1,4 +1,4 @@
-"""The scales behind an actuated policy: known, or fitted to the transitions of each roll-out."""
+"""The scales behind an actuated policy: known, or fitted to transitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ambidex.common.arrays import FloatArray
 from ambidex.learn.fits.moving_average import ScaleAverage
 from ambidex.learn.fits.protocol import Fit, Metric, WatchesTransitions
 from ambidex.learn.losses.constants import Batch
-from ambidex.learn.networks.actuated import Actuated
 from ambidex.symmetry import IndexMap, SymmetryGroup
 
 ActuatorChoice = Fit | Scales | None
@@ -78,8 +77,9 @@ class FittedActuators:
         self._state = state
 
     def watch(self, batch: Batch) -> None:
-        """Learn from a finished roll-out, with the policy as it was then."""
-        self._state.watch(batch.transitions)
+        """Learn from a finished roll-out, with the policy as it was then, or from new transitions."""
+        if len(batch.transitions):
+            self._state.watch(batch.transitions)
         self._state.update(np.zeros((0, 0)), {})
 
     @property
@@ -126,10 +126,3 @@ def start(choice: ActuatorChoice, group: SymmetryGroup | None) -> KnownActuators
 def refuse_space(space: spaces.Space[Any]) -> None:
     if not isinstance(space, spaces.Box) or len(space.shape) != 1:
         raise ValueError(f"actuators: the actions are {space}; a scale is for a Box of one dimension")
-
-
-def apply(actuators: KnownActuators | FittedActuators | None, policy: Any) -> None:
-    """Give the policy the scales of its next roll-out."""
-    if actuators is not None:
-        assert isinstance(policy, Actuated)
-        policy.set_actuators(actuators.scale, actuators.offset)

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 
+from ambidex.common.arrays import each_part
 from ambidex.learn.losses.constants import Observations
 
 CHUNK = 1024  # rows in one pass without gradient: its activations stay in the cache
@@ -69,9 +70,8 @@ def snapshot_values(policy: ActorCriticPolicy, observations: Observations) -> Te
 
 def flatten_rows(observations: Observations) -> Observations:
     """(B, K, o) as (B K, o)."""
-    if isinstance(observations, dict):
-        return {key: part.flatten(0, 1) for key, part in observations.items()}
-    return observations.flatten(0, 1)
+    rows: Observations = each_part(lambda part: part.flatten(0, 1), observations)
+    return rows
 
 
 def _leading_shape(observations: Observations) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ambidex.common.arrays import each_part
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.update.iteration import SymmetryConstants
 
@@ -26,9 +27,8 @@ class Minibatch:
 
     def observations(self, stacked: Observations) -> Observations:
         """(B, 1 + K, o): each state and its images."""
-        if isinstance(stacked, dict):
-            return {key: self._observations(part) for key, part in stacked.items()}
-        return self._observations(stacked)
+        chosen: Observations = each_part(self._observations, stacked)
+        return chosen
 
     def _observations(self, stacked: Tensor) -> Tensor:
         if self.images is None:

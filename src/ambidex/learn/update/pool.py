@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ambidex.actuators.transitions import Transitions
+from ambidex.common.arrays import below
 from ambidex.learn.losses.constants import Batch, Observations
 from ambidex.learn.update.rollout_data import stack_images
 from ambidex.symmetry import Symmetry
@@ -75,17 +76,12 @@ class Pool:
         states: Observations = (
             tensor(_WHOLE) if _WHOLE in joined else {key: tensor(_PARTS + key) for key in batch.observations}
         )
-        parts = {
-            name.removeprefix(_TRANSITIONS): array
-            for name, array in joined.items()
-            if name.startswith(_TRANSITIONS)
-        }
         return replace(
             batch,
             observations=stack_images(states, self._transforms),
             actions=tensor("actions"),
             log_probs=tensor("log_probs"),
-            transitions_of=lambda _: Transitions(**parts),
+            transitions_of=lambda _: Transitions(**below(_TRANSITIONS, joined)),
         )
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
@@ -97,6 +93,6 @@ class Pool:
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from what `state` gave."""
-        own = {name.removeprefix(PREFIX): array for name, array in state.items() if name.startswith(PREFIX)}
+        own = below(PREFIX, state)
         self._started = own.pop("started", None) is not None
         self._kept = [own] if own else []

@@ -13,17 +13,15 @@ from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 
-from ambidex.actuators.action_map import ActionMap
 from ambidex.learn.fits.bent import FormMap, bend
-from ambidex.learn.fits.protocol import Metric, WatchesTransitions
+from ambidex.learn.fits.protocol import WatchesTransitions
 from ambidex.learn.losses import gates
 from ambidex.learn.losses.constants import Batch
-from ambidex.learn.losses.loss import LossState, SymmetryLoss, by_kind
-from ambidex.learn.update import value_distance
-from ambidex.learn.update.actuators import ActuatorChoice, FittedActuators, KnownActuators
-from ambidex.learn.update.actuators import start as start_actuators
+from ambidex.learn.losses.loss import SymmetryLoss
+from ambidex.learn.update.actuators import ActuatorChoice, FittedActuators
 from ambidex.learn.update.forward import snapshot_means
 from ambidex.learn.update.iteration import Iteration
+from ambidex.learn.update.lasting import Lasting, Survives
 from ambidex.learn.update.pool import Pool
 from ambidex.learn.update.rollout_data import (
     flat,
@@ -32,23 +30,19 @@ from ambidex.learn.update.rollout_data import (
     stack_images,
     transitions,
 )
-from ambidex.symmetry import IndexMap, SymmetryGroup
+from ambidex.learn.update.value_distance import value_distances
+from ambidex.symmetry import SymmetryGroup
 
 
-class Preparation:
-    """Prepares each iteration, and keeps what lasts from one to the next: the losses' states.
+class Preparation(Lasting):
+    """Prepares each iteration of an algorithm that learns from roll-outs.
 
-    :param group: the symmetries; None for plain PPO
-    :param losses: the loss of each transform that has one
-    :param samples: the images drawn for each state, None for all
-    :param space: of the actions
-    :param actuators: what stands between the policy's canonical commands and the robot
+    :param group: and the others as for `Lasting`; ``samples`` images are drawn for each state
     :param fit_states: the least states that fits, spreads and metrics learn from at once, gathered over
         roll-outs; 0 for each roll-out by itself
     """
 
     _pool: Pool | None = None
-    _fitted: dict[str, ActionMap] | None = None
     watched = False
     """Whether the fits learned something from the last roll-out."""
 
@@ -61,17 +55,9 @@ class Preparation:
         actuators: ActuatorChoice = None,
         fit_states: int = 0,
     ) -> None:
-        self.names = tuple(losses)
-        self._losses = dict(losses)
-        self._transforms = tuple(group[name] for name in self.names) if group else ()
-        self._samples = samples if samples is not None and samples < len(self.names) else None
-        self.states = (
-            {kind: kind.start(own, group, space) for kind, own in by_kind(losses).items()} if group else {}
-        )
-        self.actuators = start_actuators(actuators, group)
+        super().__init__(group, losses, samples, space, actuators)
         if fit_states:
             self._pool = Pool(fit_states, self._transforms, self.learns_from_transitions)
-        self._value_distances: list[Metric] = []
 
     def prepare(
         self,
@@ -106,9 +92,7 @@ class Preparation:
             self._fitted = None
             if self.names:
                 images = only_images(observations)
-                self._value_distances = value_distance.value_distances(
-                    policy, images, data["values"], self.names
-                )
+                self._value_distances = value_distances(policy, images, data["values"], self.names)
             # The fits see the roll-out with the policy that made it; the first step of the update changes it.
             for state in (*self.states.values(), *self._actuator_states):
                 state.watch(watched)
@@ -132,47 +116,9 @@ class Preparation:
             clip_range_vf=clip_range_vf,
         )
 
-    def action_maps(self) -> dict[str, ActionMap]:
-        """The current estimator of each transform: as its loss fits it, or as given."""
-        if self.actuators is not None:
-            return self.actuators.action_maps()
-        fitted = self._fitted_maps()
-        return {
-            transform.name: fitted.get(transform.name) or ActionMap.given(transform)
-            for transform in self._transforms
-            if isinstance(transform.action_map, IndexMap)
-        }
-
-    def metrics(self) -> list[Metric]:
-        """Of the last iteration."""
-        return self._value_distances + [
-            metric for state in (*self.states.values(), *self._actuator_states) for metric in state.metrics()
-        ]
-
-    def state(self) -> dict[str, npt.NDArray[Any]]:
-        own = {name: array for state in self._lasting for name, array in state.state().items()}
-        return own | value_distance.as_state(self._value_distances)
-
-    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        self._fitted = None
-        self._value_distances = value_distance.from_state(state, self.names)
-        for own in self._lasting:
-            own.set_state(state)
-        known, given = ({name.partition("/")[0] for name in names} for names in (self.state(), state))
-        if unknown := given - known:
-            raise ValueError(
-                f"the state holds {sorted(unknown)[0]!r}, but the losses of this model have none"
-            )
-
     @property
-    def _actuator_states(self) -> tuple[KnownActuators | FittedActuators, ...]:
-        return () if self.actuators is None else (self.actuators,)
-
-    @property
-    def _lasting(self) -> tuple[LossState | KnownActuators | FittedActuators | Pool, ...]:
-        """What must survive a restart."""
-        pool = () if self._pool is None else (self._pool,)
-        return *self.states.values(), *self._actuator_states, *pool
+    def _lasting(self) -> tuple[Survives, ...]:
+        return super()._lasting if self._pool is None else (*super()._lasting, self._pool)
 
     @property
     def learns_from_transitions(self) -> bool:
@@ -180,12 +126,6 @@ class Preparation:
         return isinstance(self.actuators, FittedActuators) or any(
             isinstance(fit, WatchesTransitions) for fit in fits
         )
-
-    def _fitted_maps(self) -> dict[str, ActionMap]:
-        if self._fitted is None:
-            states = self.states.values()
-            self._fitted = {name: own for state in states for name, own in state.action_maps().items()}
-        return self._fitted
 
     def _affine_maps(self, like: Tensor, size: int) -> tuple[Tensor, Tensor]:
         """All action maps in one product, see `SymmetryConstants`.

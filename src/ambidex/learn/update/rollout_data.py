@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 
 from ambidex.actuators.identification import expected_after_clipping
 from ambidex.actuators.transitions import Transitions
+from ambidex.common.arrays import each_part
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.networks.actuated import commanded, commanded_deviation
 from ambidex.symmetry import Symmetry
@@ -30,15 +31,13 @@ def stack_images(observations: Observations, transforms: Sequence[Symmetry]) -> 
 
 def only_images(observations: Observations) -> Observations:
     """The images f_j(s) alone: (T, N, o)."""
-    if isinstance(observations, dict):
-        return {key: part[:, 1:] for key, part in observations.items()}
-    return observations[:, 1:]
+    images: Observations = each_part(lambda part: part[:, 1:], observations)
+    return images
 
 
 def flat_observations(buffer: RolloutBuffer, dtype: torch.dtype | None = None) -> Observations:
-    if isinstance(buffer, DictRolloutBuffer):
-        return {key: flat(buffer, part, dtype) for key, part in buffer.observations.items()}
-    return flat(buffer, buffer.observations, dtype)
+    observations: Observations = each_part(lambda part: flat(buffer, part, dtype), buffer.observations)
+    return observations
 
 
 def flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype | None = None) -> Tensor:

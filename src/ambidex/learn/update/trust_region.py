@@ -30,17 +30,19 @@ from torch import Tensor
 from torch.nn import Parameter, functional
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
+from ambidex.common.arrays import each_part
 from ambidex.learn.losses.constants import Observations
-from ambidex.learn.update.autograd import (
+from ambidex.learn.update.forward import action_outputs, actor_latent, critic_values, flatten_rows
+from ambidex.learn.update.iteration import Iteration, NonFiniteLoss
+from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
+from ambidex.learn.update.rollout_data import only_images
+from ambidex.learn.update.symmetry_terms import (
     GateLog,
     gate_of,
     relaxation_penalty,
     symmetry_policy_terms,
     symmetry_value_terms,
 )
-from ambidex.learn.update.forward import action_outputs, actor_latent, critic_values, flatten_rows
-from ambidex.learn.update.iteration import Iteration, NonFiniteLoss
-from ambidex.learn.update.minibatch import Minibatch, draw_epoch, minibatches
 
 if TYPE_CHECKING:
     from ambidex.learn.trpo import SymmetricTRPO
@@ -115,8 +117,8 @@ class _Actor:
         self.advantages = advantages
         stacked = self.minibatch.observations(iteration.observations)
         # Apart, since the curvature is that of the states alone.
-        self.states, images = _split(stacked)
-        self.images = flatten_rows(images) if iteration.names else None
+        self.states: Observations = each_part(lambda part: part[:, 0], stacked)
+        self.images = flatten_rows(only_images(stacked)) if iteration.names else None
         self.gate: Tensor | float = 1.0
         with torch.no_grad():
             if iteration.gates is not None:
@@ -155,13 +157,6 @@ class _Actor:
         log_std = getattr(self.policy, "log_std", None)
         terms = symmetry_policy_terms(self.iteration, self.minibatch, stacked, log_std, self.advantages)
         return (terms * self.gate).sum(dim=1).mean()
-
-
-def _split(stacked: Observations) -> tuple[Observations, Observations]:
-    """(B, 1 + K, o) as the states (B, o) and the images (B, K, o)."""
-    if isinstance(stacked, dict):
-        return {k: part[:, 0] for k, part in stacked.items()}, {k: part[:, 1:] for k, part in stacked.items()}
-    return stacked[:, 0], stacked[:, 1:]
 
 
 def _step(

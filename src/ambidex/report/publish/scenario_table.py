@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
 
-from ambidex.common.escaping import csv_cell
 from ambidex.common.words import listed
 from ambidex.experiment.many_runs.reading import Run
 from ambidex.experiment.one_run.metrics import COLUMNS
+from ambidex.report.records import as_csv
 from ambidex.report.statistics import best_place
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
 
@@ -35,16 +33,13 @@ def table_csv(summary: Summary) -> str:
             f"the table has a row per scenario, for one method, and these runs are of {listed(methods)}; "
             f"give the directories of one, such as runs/*/{methods[0]}"
         )
-    file = io.StringIO()
-    writer = csv.DictWriter(file, HEAD, lineterminator="\n")
-    writer.writeheader()
-    for scenario in summary.scenarios:
-        rows = (_row(scenario, method) for method in scenario.methods if method.returns is not None)
-        writer.writerows(
-            {name: csv_cell(cell) if isinstance(cell, str) else cell for name, cell in row.items()}
-            for row in rows
-        )
-    return file.getvalue()
+    rows = [
+        _row(scenario, method)
+        for scenario in summary.scenarios
+        for method in scenario.methods
+        if method.returns is not None
+    ]
+    return as_csv(HEAD, rows)
 
 
 def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:

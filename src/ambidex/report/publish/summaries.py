@@ -20,10 +20,11 @@ from ambidex.common.escaping import csv_cell, file_name
 from ambidex.common.files import write_bytes, write_json
 from ambidex.experiment.many_runs.reading import Run
 from ambidex.experiment.one_run.metrics import COLUMNS, read_columns
-from ambidex.experiment.one_run.record import SCENARIO_COPY, read
+from ambidex.experiment.one_run.record import read
+from ambidex.experiment.one_run.trust.identity import COPIES
 from ambidex.report.statistics import WINDOW
 
-KEPT = ("evaluations.csv", "symmetry.yaml", "truth.json", SCENARIO_COPY)
+KEPT = ("evaluations.csv", "truth.json", *COPIES.values())
 AVERAGED = "value_distance"
 TARGETS = ("target_m", "target_b")
 MILESTONES = (8_000, 20_000, 60_000, 200_000, 500_000, 1_000_000, 2_000_000, 4_000_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +12,7 @@ from ambidex.common.files import write_bytes
 from ambidex.common.numerals import plural
 from ambidex.common.words import listed
 from ambidex.experiment.tuning.search import open_study, read_search, steps_of
-from ambidex.report.charts.interactive import plotly_script
-from ambidex.report.page import colour_variables, environment
+from ambidex.report.page import from_template
 from ambidex.report.tables import Row, Table
 from ambidex.report.wording import method_name
 
@@ -39,21 +37,14 @@ def write_tuning_page(directory: Path) -> Path:
     """
     task, _ = read_search(directory)
     study = open_study(directory)
-    folder = resources.files("ambidex.report") / "templates"
-    page = (
-        environment()
-        .get_template("tune.html")
-        .render(
-            title=f"{method_name(task.method)} on {listed(task.robots)}",
-            lead=_lead(study, task),
-            style=colour_variables() + (folder / "page.css").read_text(encoding="utf-8"),
-            script=(folder / "page.js").read_text(encoding="utf-8"),
-            plotly=plotly_script(),
-            score=_what_counts(task),
-            figures=_figures(study),
-            best=_best(study),
-            trials=_trials(study, task),
-        )
+    page = from_template(
+        "tune.html",
+        title=f"{method_name(task.method)} on {listed(task.robots)}",
+        lead=_lead(study, task),
+        score=_what_counts(task),
+        figures=_figures(study),
+        best=_best(study),
+        trials=_trials(study, task),
     )
     path = directory / "tune.html"
     write_bytes(path, page.encode())

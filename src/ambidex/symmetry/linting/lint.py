@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ from ambidex.symmetry.linting.algebra import (
     parts_of,
     telling_sides,
 )
+from ambidex.symmetry.linting.naming import Naming
 from ambidex.symmetry.linting.spaces import space_findings
 from ambidex.symmetry.linting.suspicion import suspicious_fields
 from ambidex.symmetry.transform import Kind
@@ -47,7 +49,7 @@ def lint(group: SymmetryGroup, env: gymnasium.Env[Any, Any] | None = None) -> li
     :param env: also check the sizes and bounds of this environment's spaces
     """
     parts = parts_of(group)
-    found = [*_redundant_elements(parts), *_algebra(parts, {s.name: s.kind for s in group}, group.is_closed)]
+    found = [*_redundant_elements(parts), *_algebra(group, parts)]
     found += suspicious_fields(group)
     if env is not None:
         name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
@@ -113,12 +115,13 @@ def _redundant_elements(parts: Parts) -> Iterator[Finding]:
                 )
 
 
-def _algebra(parts: Parts, kinds: dict[str, Kind | None], is_closed: bool) -> list[Finding]:
+def _algebra(group: SymmetryGroup, parts: Parts) -> list[Finding]:
     """Orders and products; where one repaired table explains everything, only that is reported."""
-    found = [*_order_findings(parts, kinds), *_product_findings(parts, is_closed)]
+    kinds = {symmetry.name: symmetry.kind for symmetry in group}
+    found = [*_order_findings(parts, kinds), *_product_findings(parts, group.is_closed)]
     if not found:
         return []
-    repairs = repair.find(parts, is_closed)
+    repairs = [_named(one, group) for one in repair.find(parts, group.is_closed)]
     if not repairs:
         more = len(found) - MOST_SHOWN
         return found[:MOST_SHOWN] + (
@@ -130,10 +133,18 @@ def _algebra(parts: Parts, kinds: dict[str, Kind | None], is_closed: bool) -> li
     return [repairs[0].finding(reason) if len(repairs) == 1 else _one_of(repairs, reason)]
 
 
+def _named(one: repair.Repair, group: SymmetryGroup) -> repair.Repair:
+    """In the description's words where it has some and its table is as large as they say."""
+    if group.layout is None:
+        return one
+    naming = Naming.of(group.layout, one.side, group[one.transform].isometry)
+    return replace(one, naming=naming) if len(naming.names) == one.given.size else one
+
+
 def _one_of(repairs: list[repair.Repair], reason: str) -> Finding:
     first = repairs[0]
     same_table = all((r.transform, r.side) == (first.transform, first.side) for r in repairs)
-    listed = [r.instruction for r in repairs[: repair.MOST_ALTERNATIVES]]
+    listed = [r.fix for r in repairs[: repair.MOST_ALTERNATIVES]]
     if len(repairs) > len(listed):
         listed.append(f"make one of {len(repairs) - len(listed)} more changes that are as small")
     return Finding(

@@ -21,6 +21,7 @@ from ambidex.symmetry.linting.algebra import (
     orders_differ,
     telling_sides,
 )
+from ambidex.symmetry.linting.naming import Naming
 from ambidex.symmetry.maps import TOLERANCE, IndexMap, LinearMap, signed_index
 
 MOST_ALTERNATIVES = 4
@@ -29,12 +30,16 @@ MOST_SEARCHED = 3  # larger sets have products enough to tell what each transfor
 
 @dataclass(frozen=True)
 class Repair:
-    """Replace one side of one transform."""
+    """Replace one side of one transform.
+
+    :param naming: the words of the description for that side, where it has some
+    """
 
     transform: str
     side: str
     given: LinearMap
     expected: LinearMap
+    naming: Naming | None = None
 
     @property
     def changed(self) -> list[int]:
@@ -67,6 +72,13 @@ class Repair:
         )
         return f"{where}, read {self.side} {readings}"
 
+    @property
+    def fix(self) -> str:
+        """The instruction, in the words of the description before it where it has some."""
+        if self.naming is None:
+            return self.instruction
+        return f"{self.naming.correction(self.given.matrix, self.expected.matrix)} ({self.instruction})"
+
     def finding(self, reason: str) -> Finding:
         expectation = ""
         if isinstance(self.given, IndexMap) and isinstance(self.expected, IndexMap):
@@ -75,9 +87,7 @@ class Repair:
                 for m in (self.given, self.expected)
             )
             expectation = f"reads {given}; expected {expected}. "
-        return Finding(
-            "wrong-table", expectation + reason, self.transform, self.side, self.element, self.instruction
-        )
+        return Finding("wrong-table", expectation + reason, self.transform, self.side, self.element, self.fix)
 
 
 def find(parts: Parts, is_closed: bool) -> list[Repair]:

@@ -10,6 +10,7 @@ from ambidex.symmetry.layout.layout import Layout
 from ambidex.symmetry.layout.quantities import Scalar
 from ambidex.symmetry.linting.algebra import BODY, parts_of
 from ambidex.symmetry.linting.limits import contrary_limits
+from ambidex.symmetry.linting.naming import Naming
 from ambidex.symmetry.linting.repair import Repair
 from ambidex.symmetry.maps import IndexMap, LinearMap
 from ambidex.symmetry.transform import Symmetry
@@ -28,7 +29,7 @@ def suspicious_fields(group: SymmetryGroup) -> Iterator[Finding]:
         yield from contrary_limits(layout, symmetry)
         expected = _by_layout(layout, symmetry)
         if expected is not None:
-            yield from _differences(symmetry, expected)
+            yield from _differences(layout, symmetry, expected)
             continue
         yield from _odd_readings(layout, symmetry)
         yield from _joints_unlike_their_actuators(layout, symmetry)
@@ -63,12 +64,13 @@ def _by_layout(layout: Layout, symmetry: Symmetry) -> Symmetry | None:
     return None
 
 
-def _differences(symmetry: Symmetry, expected: Symmetry) -> Iterator[Finding]:
+def _differences(layout: Layout, symmetry: Symmetry, expected: Symmetry) -> Iterator[Finding]:
     given, wanted = (next(iter(parts_of([s]).values())) for s in (symmetry, expected))
     for side, part in given.items():
         if side == BODY or not isinstance(part, IndexMap) or not part.is_signed_permutation:
             continue  # a known imperfection is not the layout's matter
-        repair = Repair(symmetry.name, side, part, wanted[side])
+        naming = Naming.of(layout, side, symmetry.isometry)
+        repair = Repair(symmetry.name, side, part, wanted[side], naming)
         if repair.changed:
             yield repair.finding("The layout and the transform's isometry say so.")
 
@@ -105,7 +107,7 @@ def _odd_readings(layout: Layout, symmetry: Symmetry) -> Iterator[Finding]:
                     symmetry.name,
                     side,
                     element,
-                    f"flip the multiplier of {side} {element} in {symmetry.name}",
+                    f"{name} is a scalar (flip the multiplier of {side} {element} in {symmetry.name})",
                 )
 
 

@@ -12,7 +12,7 @@ from ambidex.common.files import read_arrays, write_arrays
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run import checkpoint, record, run
 from ambidex.experiment.one_run.trust import resumes
-from ambidex.experiment.one_run.trust.locking import Busy
+from ambidex.experiment.one_run.trust.locking import Busy, is_locked, lock
 from ambidex.experiment.trained import stored
 
 
@@ -293,7 +293,7 @@ def test_a_pipe_instead_of_the_lock_does_not_hang(copy):
     os.mkfifo(copy / "lock")
     with pytest.raises(ValueError, match="lock is not a regular file"):
         run.resume(copy, steps=640)
-    assert not record.is_locked(copy)
+    assert not is_locked(copy)
 
 
 def test_a_file_called_lock_that_is_no_lock_keeps_its_content(tmp_path, tiny):
@@ -304,13 +304,13 @@ def test_a_file_called_lock_that_is_no_lock_keeps_its_content(tmp_path, tiny):
 
 
 def test_a_deleted_lock_admits_no_second_writer(copy):
-    with record.lock(copy):
+    with lock(copy):
         (copy / "lock").unlink()
-        with pytest.raises(Busy, match="another process"), record.lock(copy):
+        with pytest.raises(Busy, match="another process"), lock(copy):
             pass
         (copy / "lock").unlink()
-        assert record.is_locked(copy)
-    with record.lock(copy):
+        assert is_locked(copy)
+    with lock(copy):
         pass
 
 

@@ -95,6 +95,29 @@ def test_a_broken_sensor_or_reward_ends_the_run(
     assert all(np.isfinite(array).all() for array in kept.arrays["policy"].values())
 
 
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_sensor_that_breaks_where_an_episode_is_cut_off_is_not_called_a_reward(
+    tmp_path, config, monkeypatch, fast
+):
+    """The value of that observation is part of the last reward, and nothing else of it is in the roll-out."""
+    monkeypatch.setitem(BREAKING, "what", "observation")
+    monkeypatch.setitem(BREAKING, "step", 200)  # a pendulum's last; 6 roll-outs of 32 steps, and 8 more
+    words = "environment 0: the last observation of the episode, element 2, is nan in step 7 of the roll-out"
+    with pytest.raises(RunFailed, match=f"Breaking-v0, {words}, with 400 training steps made"):
+        run.train(config(fast=fast, steps=64 * 8), tmp_path / "run")
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_a_sensor_that_breaks_within_a_round_is_not_blamed_on_the_policy(tmp_path, monkeypatch):
+    monkeypatch.setitem(BREAKING, "what", "observation")
+    monkeypatch.setitem(BREAKING, "step", 20)  # the fourth of the third round
+    settings = {"algorithm": "sac", "train_freq": 8, "learning_starts": 8, "batch_size": 8, "net_arch": [8]}
+    settings |= {"env": "Breaking-v0", "buffer_size": 50, "steps": 64, "rounds": 1, "evaluation_every": 100}
+    with pytest.raises(RunFailed, match="environment 0: the next observation, element 2, is nan 1 steps ago"):
+        run.train(resolve(None, "ppo", settings), tmp_path / "run")
+
+
 @pytest.mark.parametrize("fast", [True, False])
 def test_a_broken_action_ends_the_run(tmp_path, config, monkeypatch, fast):
     real = OnPolicyLoop._roll_out

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
 
 
 def require_finite_rollout(model: Any) -> None:
@@ -19,6 +20,20 @@ def require_finite_rollout(model: Any) -> None:
     _refuse_first(model, parts, lambda step: f"in step {step} of the roll-out")
     last = [(what, np.asarray(values)[None]) for what, values in _named("observation", model._last_obs)]
     _refuse_first(model, last, lambda step: f"after step {filled - 1} of the roll-out")
+
+
+class RequireFiniteEnds(BaseCallback):
+    """The same of observations where an episode is cut off, which leave only their value in a roll-out."""
+
+    def _on_step(self) -> bool:
+        step = self.model.rollout_buffer.pos  # type: ignore[attr-defined]
+        for environment in np.flatnonzero(self.locals["dones"]).tolist():
+            info = self.locals["infos"][environment]
+            if info.get("TimeLimit.truncated", False) and "terminal_observation" in info:
+                ends = _named("last observation of the episode", info["terminal_observation"])
+                parts = [(what, np.asarray(values)[None, None]) for what, values in ends]
+                _refuse_first(self.model, parts, lambda _: f"in step {step} of the roll-out", environment)
+        return True
 
 
 def require_finite_replay(model: Any, count: int) -> None:
@@ -48,15 +63,18 @@ def _named(what: str, values: Any) -> list[tuple[str, Any]]:
     return [(what, values)]
 
 
-def _refuse_first(model: Any, parts: list[tuple[str, np.ndarray]], when: Any) -> None:
-    """Name the first value that is none, by its step, then by its place in a step."""
+def _refuse_first(model: Any, parts: list[tuple[str, np.ndarray]], when: Any, first: int = 0) -> None:
+    """Name the first value that is none, by its step, then by its place in a step.
+
+    :param first: the environment that the values begin with
+    """
     found: list[tuple[int, int, str]] = []
     for order, (what, values) in enumerate(parts):
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             step, environment, *element = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
             place = f", element {', '.join(map(str, element))}," if element else ""
             value = values[(step, environment, *element)]
-            found.append((step, order, f"environment {environment}: the {what}{place} is {value}"))
+            found.append((step, order, f"environment {first + environment}: the {what}{place} is {value}"))
     if found:
         step, _, words = min(found)
         raise FloatingPointError(

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from ambidex.experiment.one_run.metrics import COLUMNS
+from ambidex.experiment.one_run.trust.identity import COPIES
 
 FILES = (
     "run.json",
-    "symmetry.yaml",
-    "scenario.yaml",
+    *COPIES.values(),
     "truth.json",
     "policy-best.safetensors",
     "policy-last.safetensors",
