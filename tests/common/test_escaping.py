@@ -76,3 +76,16 @@ def test_no_name_leads_elsewhere(one: str, other: str) -> None:
 def test_plain_names_stay() -> None:
     assert file_name("A1.1 on ambidex/Ant-v0", "return") == "A1.1-on-ambidex-Ant-v0-return"
     assert file_name("x/../../../../y") == "x-..-..-..-..-y"
+
+
+def test_what_the_system_refuses_is_said_without_its_number(tmp_path):
+    with pytest.raises(OSError) as missing:
+        (tmp_path / "nothing.csv").read_text()
+    assert message(missing.value) == f"there is no file {tmp_path / 'nothing.csv'}"
+    with pytest.raises(OSError) as nowhere:
+        (tmp_path / "no" / "out.onnx").write_text("")
+    there = tmp_path / "no"
+    assert message(nowhere.value) == f"there is no file {there / 'out.onnx'}, nor a folder {there}"
+    with pytest.raises(OSError) as folder:
+        tmp_path.read_text()
+    assert message(folder.value) == f"{tmp_path}: Is a directory"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ambidex.common.numerals import number, plural, score, steps
+from ambidex.common.numerals import number, plural, score, steps, whole
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,16 @@ def test_number() -> None:
 
 def test_plural() -> None:
     assert (plural(1, "seed"), plural(12, "seed")) == ("1 seed", "12 seeds")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("5000", 5000), ("1e6", 1_000_000), ("1_000_000", 1_000_000), ("2.5e3", 2500), ("-3", -3)],
+)
+def test_whole_numbers_as_people_write_them(text, value):
+    assert whole(text) == value
+
+
+@pytest.mark.parametrize("text", ["1.5", "1e-3", "inf", "nan", "abc", ""])
+def test_what_is_no_whole_number(text):
+    assert whole(text) is None

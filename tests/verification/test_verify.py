@@ -219,7 +219,7 @@ def test_what_was_found_is_json_and_words() -> None:
 
 
 def test_wrong_use_is_refused() -> None:
-    with pytest.raises(ValueError, match="acts on 28 elements, the space has 10"):
+    with pytest.raises(ValueError, match="acts on 28 elements, the space of ambidex/Triangle-v0 has 10"):
         verify("ant", "ambidex/Triangle-v0")
     with pytest.raises(ValueError, match="No-Such"):
         verify("ant", "No-Such-v0")

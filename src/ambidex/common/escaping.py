@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 LONGEST_MESSAGE = 2_000  # characters
@@ -24,10 +26,21 @@ def printable(text: str) -> str:
 
 def message(error: BaseException | str) -> str:
     """What is wrong, of bounded length and safe to print; several findings stand on lines of their own."""
-    text = printable(str(error).strip())
+    said = _system_error(error) if isinstance(error, OSError) and error.filename else str(error)
+    text = printable(said.strip())
     if not text and isinstance(error, BaseException):
         text = type(error).__name__
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]} ..."
+
+
+def _system_error(error: OSError) -> str:
+    """What the operating system refuses, without its number."""
+    path = Path(os.fsdecode(error.filename))
+    if not isinstance(error, FileNotFoundError):
+        return f"{path}: {error.strerror}"
+    kind = "file" if path.suffix else "file or folder"
+    nor = "" if path.parent.exists() else f", nor a folder {path.parent}"
+    return f"there is no {kind} {path}{nor}"
 
 
 def sentence(error: BaseException | str) -> str:

@@ -9,9 +9,12 @@ from typing import Any
 
 import gymnasium
 
+from ambidex.common.words import suggestion
+
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 SCREENLESS = {"egl": "EGL", "osmesa": "OSMesa"}
 """MuJoCo's renderers that need no screen, and the library of each."""
+MUJOCO = "pip install 'ambidex[mujoco]'"
 
 
 def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
@@ -50,8 +53,19 @@ def choose_renderer() -> None:
 
 def refusal(env_id: str, error: Exception) -> str:
     """Why an environment is not made, in one line."""
-    reason = " ".join(str(error).split())
+    reason = " ".join(str(error).split()).replace('pip install "gymnasium[mujoco]"', MUJOCO)
+    if isinstance(error, gymnasium.error.NameNotFound):
+        reason = _unregistered(env_id)
     module, first = env_id.partition(":")[0], error.__cause__ or error  # Gymnasium raises another one from it
     if isinstance(first, ModuleNotFoundError) and first.name == module.partition(".")[0]:
         reason = f"no module {module!r} is installed or lies in the current folder, {os.getcwd()}"  # noqa: PTH109
     return f"environment {env_id!r}: {reason}"
+
+
+def _unregistered(env_id: str) -> str:
+    module, separator, name = env_id.rpartition(":")
+    meant = suggestion(name, gymnasium.registry, likeness=0.75)
+    if separator:
+        return f"{module} registers none of that name{meant}"
+    own = f"for one of your own write module:{name}"
+    return f"Gymnasium knows none of that name{f'{meant} ({own})' if meant else f'; {own}'}"

@@ -9,6 +9,7 @@ from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from ambidex.common.arrays import FloatArray
+from ambidex.learn.spaces import DoesNotFit
 from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
 
 
@@ -103,7 +104,7 @@ def _orbits(symmetries: SymmetryGroup, key: str | None, statistics: RunningMeanS
     maps = [_signed_permutation(transform, key) for transform in symmetries]
     shape = statistics.mean.shape
     if shape != (maps[0].size,):
-        raise ValueError(
+        raise DoesNotFit(
             f"the observations{'' if key is None else f' {key!r}'} are of shape {shape}, "
             f"but the transforms act on {maps[0].size} elements"
         )

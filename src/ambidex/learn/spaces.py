@@ -8,22 +8,26 @@ from gymnasium import spaces
 from ambidex.symmetry import IndexMap, Symmetry, SymmetryGroup
 
 
+class DoesNotFit(ValueError):
+    """A group that acts on other spaces than the environment's."""
+
+
 def check_observations(space: spaces.Space[object], group: SymmetryGroup) -> None:
     size = group.observation_size
     if isinstance(space, spaces.Dict):
         if not isinstance(size, dict):
-            raise ValueError(
+            raise DoesNotFit(
                 f"the observations are a Dict of {sorted(space.spaces)}, but the group describes one vector "
                 f"of {size}; describe each key (DictMap)"
             )
         if set(space.spaces) != set(size):
-            raise ValueError(
+            raise DoesNotFit(
                 f"the observations have the keys {sorted(space.spaces)}, the group describes {sorted(size)}"
             )
         for key, part in space.spaces.items():
             _check_box(part, size[key], f"observation {key!r}")
     elif isinstance(size, dict):
-        raise ValueError(
+        raise DoesNotFit(
             f"the group describes the Dict keys {sorted(size)}, but the observations are no Dict"
         )
     else:
@@ -32,9 +36,9 @@ def check_observations(space: spaces.Space[object], group: SymmetryGroup) -> Non
 
 def _check_box(space: spaces.Space[object], size: int, what: str) -> None:
     if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-        raise ValueError(f"the {what} is {space}; symmetries act on Box spaces of one dimension")
+        raise DoesNotFit(f"the {what} is {space}; symmetries act on Box spaces of one dimension")
     if space.shape[0] != size:
-        raise ValueError(
+        raise DoesNotFit(
             f"the environment's {what} has {space.shape[0]} elements, but the transforms act on {size}"
         )
 
@@ -46,7 +50,7 @@ def check_actions(space: spaces.Space[object], group: SymmetryGroup) -> None:
         return
     blocks = _choices(space)
     if sum(blocks) != group.action_size:
-        raise ValueError(
+        raise DoesNotFit(
             f"the actions {space} have {sum(blocks)} logits, but the transforms act on {group.action_size}"
         )
     for name in group.names:
@@ -61,7 +65,7 @@ def _choices(space: spaces.Space[object]) -> list[int]:
         return [int(n) for n in np.ravel(space.nvec)]
     if isinstance(space, spaces.MultiBinary):
         return [1] * int(np.prod(space.shape))
-    raise ValueError(f"the action space {space} is not supported")
+    raise DoesNotFit(f"the action space {space} is not supported")
 
 
 def _check_permutation(name: str, group: SymmetryGroup, blocks: list[int]) -> None:

@@ -233,7 +233,7 @@ def environment_name(env: gymnasium.Env[Any, Any]) -> str:
 def _check_sizes(group: SymmetryGroup, env: gymnasium.Env[Any, Any]) -> None:
     from ambidex.symmetry.linting.spaces import space_findings
 
-    findings = space_findings(group, env.observation_space, env.action_space)
+    findings = space_findings(group, env.observation_space, env.action_space, environment_name(env))
     wrong = [str(finding) for finding in findings if finding.code == "size"]
     if wrong:
         raise ValueError("\n".join(wrong))

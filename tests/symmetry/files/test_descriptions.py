@@ -328,6 +328,11 @@ def test_words_that_yaml_takes_for_truth_values_are_names(tmp_path):
     assert load(write(tmp_path, f"transforms: {{{entries}}}")).names == ("on", "off", "yes", "no", "y", "n")
 
 
+def test_an_empty_file_is_told_what_it_needs(tmp_path):
+    with pytest.raises(ValueError, match="the file is empty; it needs generators: or transforms:"):
+        load(write(tmp_path, "# nothing yet\n"))
+
+
 def test_a_missing_file_is_an_oserror(tmp_path):
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "nothing.yaml")

@@ -9,12 +9,15 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ambidex.common.escaping import quoted
+from ambidex.common.numerals import whole
 from ambidex.common.words import suggestion
 from ambidex.experiment.configure import limits
 from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO
+from ambidex.experiment.configure.expected import expected
 from ambidex.experiment.configure.fits import FITS, PAPERS, Form
-from ambidex.experiment.configure.methods import DEFAULT, METHODS, method_called
+from ambidex.experiment.configure.methods import BASELINE, DEFAULT, METHODS, method_called
 from ambidex.experiment.configure.stepping import Stepping
+from ambidex.symmetry.files.descriptions import catalog_name
 
 Preset = Literal["ambidex", "paper"]
 
@@ -24,6 +27,17 @@ AUTOMATIC = r"^auto(_[0-9.]+)?$"
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers(cls, values: Any) -> Any:
+        """YAML reads ``1e6`` as a text."""
+        if not isinstance(values, Mapping):
+            return values
+        counts = {name for name, field in cls.model_fields.items() if field.annotation in (int, int | None)}
+        texts = {name: value for name, value in values.items() if name in counts and isinstance(value, str)}
+        read = {name: whole(text) for name, text in texts.items()}
+        return {**values, **{name: value for name, value in read.items() if value is not None}}
 
 
 class Hyperparameters(_Strict):
@@ -188,7 +202,12 @@ class RunConfig(_Strict):
         if learned and not ALGORITHMS.get(self.algorithm).tunes_entropy:
             raise ValueError(f"algorithm {self.algorithm!r} does not learn its ent_coef; give a number")
         if self.scenario is None and self.symmetry is None and METHODS.get(self.method).needs_symmetries:
-            raise ValueError(f"method {self.method!r} on env {self.env!r} needs a symmetry file")
+            catalogued = catalog_name(str(self.env))
+            ready = "" if catalogued is None else f"--symmetry {catalogued} is in the catalog; "
+            raise ValueError(
+                f"method {self.method!r} on env {self.env!r} needs a symmetry file; {ready}"
+                f"--method {BASELINE.name} needs none"
+            )
         if self.hyperparameters.normalize and "n_steps" not in ALGORITHMS.get(self.algorithm).hyperparameters:
             raise ValueError(
                 f"algorithm {self.algorithm!r} learns from steps of long ago, and normalisation has changed "
@@ -214,7 +233,8 @@ def parse(model: type[_Model], values: Mapping[str, Any]) -> _Model:
     try:
         return model.model_validate(dict(values))
     except ValidationError as error:
-        raise ValueError("; ".join(_describe(detail) for detail in error.errors())) from None
+        told = dict.fromkeys(_describe(model, detail) for detail in error.errors())
+        raise ValueError("; ".join(told)) from None
 
 
 def merge(base: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,7 +261,11 @@ def check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
             raise ValueError(f"unknown key {quoted(key)} in {where}{hint}")
 
 
-def _describe(detail: Any) -> str:
-    place = ".".join(str(part) for part in detail["loc"])
-    message = str(detail["msg"]).removeprefix("Value error, ")
-    return f"{place}: {message}, got {quoted(detail['input'])}" if place else message
+def _describe(model: type[BaseModel], detail: Any) -> str:
+    """What is wrong with one value, once for all the kinds that it might have been."""
+    place = [part for part in detail["loc"] if part != "hyperparameters"] or list(detail["loc"])
+    if detail["type"] == "value_error":
+        reason = str(detail["msg"]).removeprefix("Value error, ")
+        return f"{place[0]}: {reason}" if place else reason
+    fields = {**Hyperparameters.model_fields, **model.model_fields}
+    return f"{place[0]} is {expected(fields[place[0]])}, not {quoted(detail['input'])}"

@@ -71,8 +71,8 @@ class Console(Silent):
         else:
             speed = (steps - self._first[1]) / max(now - self._first[0], 1e-9)
         figures = [
-            "" if episode_return is None else f"return {episode_return:,.1f}",
-            "" if best is None else f"best {best:,.1f}",
+            "" if episode_return is None else f"training return {episode_return:,.1f}",
+            "" if best is None else f"best evaluation {best:,.1f}",
             "" if not speed else f"{speed:,.0f} steps/s",
         ]
         text = ", ".join(figure for figure in figures if figure)

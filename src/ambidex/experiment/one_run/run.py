@@ -19,6 +19,7 @@ from ambidex.experiment.one_run.training import Training
 from ambidex.experiment.one_run.trust import owned
 from ambidex.experiment.one_run.trust.identity import COPIES, Identity, verify
 from ambidex.experiment.one_run.trust.locking import lock
+from ambidex.learn.spaces import DoesNotFit
 from ambidex.symmetry.files.descriptions import description_text
 
 
@@ -34,7 +35,13 @@ def train(config: RunConfig, directory: Path, *, reporter: Reporter | None = Non
     owned.require_empty(directory)
     source = build.symmetry_source(config)
     group = None if source is None else symmetry.load(source)
-    training = _prepare(config, group, reporter)
+    try:
+        training = _prepare(config, group, reporter)
+    except DoesNotFit as error:
+        env = build.environment_id(config)
+        raise ValueError(
+            f"{source} does not describe {env}: {error}; `ambidex lint {source} --env {env}` says more"
+        ) from None
     directory.mkdir(parents=True, exist_ok=True)
     with lock(directory):
         owned.require_empty(directory)

@@ -141,6 +141,8 @@ class Training:
             collapse = self._collapse()
             while self.steps < self.config.steps and collapse is None:
                 self._iterate()
+                if self.steps < self.config.steps:
+                    self._report()
                 collapse = self._collapse()
                 is_last = self.steps >= self.config.steps or collapse is not None
                 if is_last or time.monotonic() - last_checkpoint >= self.config.checkpoint_seconds:
@@ -148,6 +150,7 @@ class Training:
                     last_checkpoint = time.monotonic()
             if self.best is None:
                 self._evaluate()  # not in the checkpoint: a run that is extended would not have had it
+            self._report()
             if self.iteration < self.config.metrics_every:
                 self._record_symmetry()  # likewise
             self._write_policy("last")
@@ -224,6 +227,9 @@ class Training:
         self.metrics.add_scalars(self.steps, values)
         if self.iteration % self.config.metrics_every == 0:
             self._record_symmetry()
+
+    def _report(self) -> None:
+        episode_return = self.rows[-1][0] if self.rows else None
         self.reporter.update(steps=self.steps, episode_return=episode_return, best=self.best)
 
     def _record_symmetry(self) -> None:

@@ -34,6 +34,13 @@ def catalog_names() -> tuple[str, ...]:
     return tuple(sorted(file.name[:-5] for file in folder.iterdir() if file.name.endswith(".yaml")))
 
 
+def catalog_name(env_id: str) -> str | None:
+    """What the catalog calls the robot of a Gymnasium id, if it has it; our own ids count without version."""
+    space, _, name = env_id.rpartition("/")
+    entry = name.lower().rpartition("-")[0] if space == "ambidex" else name.lower()
+    return entry if entry in catalog_names() else None
+
+
 def load(description: str | Path) -> SymmetryGroup:
     """The symmetries that a file, or the catalog under a name such as ``"ant"``, describes.
 
@@ -93,6 +100,11 @@ class ParsedDescription:
             raise ValueError(
                 "a description has sections, not list items; for a file in the format of the paper's "
                 "authors use ambidex.symmetry.files.interop.read_paper_file"
+            )
+        if content is None:
+            raise ValueError(
+                "the file is empty; it needs generators: or transforms:, as tables, or as isometries of what "
+                "observations: and actions: name (`ambidex derive` writes one from a robot's model)"
             )
         check_keys("description", content, KEYS)
         layout = None
@@ -206,6 +218,11 @@ def read_text(description: str | Path) -> tuple[str, str]:
             f"there is no file {str(path)!r}, but the catalog has {path.stem!r}; give that name, without "
             f"{path.suffix}"
         )
+    if not path.exists():
+        beside = [str(file) for file in path.parent.glob(f"*{path.suffix}")]
+        meant = suggestion(path, beside) or suggestion(path.stem, catalog_names())
+        hint = meant or "; give a description's file or a name of the catalog, such as ant"
+        raise FileNotFoundError(f"there is no file {path}{hint}")
     return str(path), reading.read_text(path)
 
 

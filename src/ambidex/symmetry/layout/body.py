@@ -131,7 +131,9 @@ class Body:
             if not found and among == "joints" and word in self.limbs:
                 found = [name for name, joint in self.joints.items() if joint.limb == word]
             if not found:
-                raise ValueError(f"{where}: no {among[:-1]} is called {word!r}{suggestion(word, known)}")
+                meant = "" if "*" in word else suggestion(word, known)
+                hint = meant or f"; there are {', '.join(known)}"
+                raise ValueError(f"{where}: no {among[:-1]} is called {word!r}{hint}")
             chosen += found
         twice = next((name for name in chosen if chosen.count(name) > 1), None)
         if twice is not None:

@@ -52,7 +52,8 @@ def lint(group: SymmetryGroup, env: gymnasium.Env[Any, Any] | None = None) -> li
     found = [*_redundant_elements(parts), *_algebra(group, parts)]
     found += suspicious_fields(group)
     if env is not None:
-        found += space_findings(group, env.observation_space, env.action_space)
+        name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+        found += space_findings(group, env.observation_space, env.action_space, name)
     return found
 
 

@@ -21,8 +21,12 @@ def space_findings(
     group: SymmetryGroup,
     observation_space: gymnasium.Space[Any],
     action_space: gymnasium.Space[Any],
+    environment: str,
 ) -> list[Finding]:
-    """Sizes that do not fit the spaces, and bounds that a transform does not carry into themselves."""
+    """Sizes that do not fit the spaces, and bounds that a transform does not carry into themselves.
+
+    :param environment: what it is called
+    """
     spaces = {"action": action_space}
     keyed = getattr(observation_space, "spaces", None)
     if isinstance(keyed, dict):
@@ -36,19 +40,25 @@ def space_findings(
                 what = "describes" if side in sides else "does not describe"
                 found.append(Finding("size", f"the description {what} this part of the spaces.", name, side))
                 continue
-            found += _side_findings(name, side, sides[side], spaces[side])
+            found += _side_findings(name, side, sides[side], spaces[side], environment)
     return found
 
 
-def _side_findings(name: str, side: str, part: LinearMap, space: gymnasium.Space[Any]) -> Iterator[Finding]:
+def _side_findings(
+    name: str, side: str, part: LinearMap, space: gymnasium.Space[Any], environment: str
+) -> Iterator[Finding]:
     low, high = getattr(space, "low", None), getattr(space, "high", None)
-    if low is None or high is None:
-        size = _number_of_choices(space)
-        if size != part.size:
-            yield Finding("size", f"acts on {part.size} elements, the space has {size}.", name, side)
+    size = _number_of_choices(space) if low is None or high is None else low.size
+    if size != part.size:
+        yield Finding(
+            "size",
+            f"acts on {part.size} elements, the space of {environment} has {size}.",
+            name,
+            side,
+            fix="look for a field too many or missing, or give the environment that the description is for",
+        )
         return
-    if low.size != part.size:
-        yield Finding("size", f"acts on {part.size} elements, the space has {low.size}.", name, side)
+    if low is None or high is None:
         return
     if not isinstance(part, IndexMap) or not part.is_signed_permutation:
         return  # a known imperfect robot does not keep its bounds, and a matrix mixes them
