@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import ambidex
 from tests.subprocesses import said_by_python
 
@@ -35,3 +37,9 @@ def test_help_imports_nothing_heavy() -> None:
 def test_every_public_name_is_there() -> None:
     for name in ambidex.__all__:
         assert getattr(ambidex, name) is not None
+
+
+def test_the_api_page_lists_every_public_name() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "api.md").read_text()
+    listed = {line.rpartition(".")[2] for line in page.splitlines() if line.startswith(":::")}
+    assert not set(ambidex.__all__) - listed - {"__version__"}
