@@ -15,6 +15,7 @@ from ambidex.diagnosis.policy import PolicyDiagnosis, Transform
 MUCH_BLOCKED, LITTLE_BLOCKED = 0.5, 0.01  # shares of the samples
 ALIKE = 0.02  # returns nearer than this share of the larger one
 FOLLOWED, LOOSELY = 0.8, 0.4  # mean agreements
+EXACTLY = 0.005  # what two digits do not show
 _OF_A_COMMAND = (
     "A scale says how strongly a joint answers its command, whatever the cause: motor, gear, load or "
     "inertia. A heavier foot or a worn gear shows as a larger scale as well."
@@ -205,6 +206,8 @@ def _policy_remarks(diagnosis: PolicyDiagnosis) -> list[str]:
         )
     remarks += _shared_offsets(diagnosis)
     least = diagnosis.least_followed
+    if least.agreement > 1 - EXACTLY:
+        return [*remarks, "The policy follows every transform exactly, as an equivariant network does."]
     others = [f"{one.name} {number(one.agreement, 2)}" for one in diagnosis.transforms if one is not least]
     remarks.append(
         f"The policy follows {least.name} {'least: ' if others else 'with an '}agreement "
@@ -259,6 +262,8 @@ def _values(transforms: tuple[Transform, ...]) -> str:
     if not now:
         return ""
     least, most = min(now, key=lambda name: now[name]), max(now, key=lambda name: now[name])
+    if now[most] < EXACTLY:
+        return "The values of a state and of its images are the same."
     text = (
         f"The values of a state and of its image differ by {number(now[least], 2)} ({least}) to "
         f"{number(now[most], 2)} ({most}) of the values' own spread"
@@ -280,11 +285,7 @@ def _return(diagnosis: PolicyDiagnosis) -> str:
         )
     plain = score(diagnosis.plain_return)
     gain = diagnosis.best_return - diagnosis.plain_return
+    both = f"Best return {own}, plain {diagnosis.plain_name} with the same seed {plain}"
     if abs(gain) < ALIKE * max(abs(diagnosis.best_return), abs(diagnosis.plain_return)):
-        verdict = "made no difference"
-    else:
-        verdict = "helped" if gain > 0 else "hurt"
-    return (
-        f"Best return {own}, plain {diagnosis.plain_name} with the same seed {plain}: in this one run the "
-        f"symmetry {verdict}."
-    )
+        return f"{both}: too near for one seed to tell; `ambidex report` compares all."
+    return f"{both}: in this one run the symmetry {'helped' if gain > 0 else 'hurt'}."
