@@ -126,6 +126,12 @@ def test_what_is_searched_for_is_not_fixed_as_well(fixed: dict, tmp_path: Path) 
         search(both, parse_space({"gamma": [0.9, 0.99]}, "test"), tmp_path, trials=1)
 
 
+@pytest.mark.parametrize(("name", "option"), [("steps", "--budget"), ("method", "--method")])
+def test_what_a_search_decides_is_not_set(name: str, option: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} .* {option}"):
+        Task(("triangle",), "ppo", 128, overrides={name: 64})
+
+
 @pytest.fixture
 def returns_gamma(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is trained: a trial returns its gamma at every rung."""

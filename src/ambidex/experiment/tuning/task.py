@@ -16,6 +16,8 @@ from ambidex.experiment.many_runs.reading import read_returns
 from ambidex.experiment.many_runs.sweep import PlannedRun
 from ambidex.experiment.tuning.space import Space
 
+OWN = {"scenario": "--scenarios", "method": "--method", "steps": "--budget"}
+"""What a search decides by itself, and by which option."""
 COUNTED = 3
 """How many of the last evaluations of a run make up its return."""
 
@@ -42,6 +44,8 @@ class Task:
     def __post_init__(self) -> None:
         if self.budget < 1 or self.seeds < 1:
             raise ValueError(f"budget and seeds are at least 1; got {self.budget} and {self.seeds}")
+        for name in OWN.keys() & self.overrides.keys():
+            raise ValueError(f"{name} is not for --set in a search; give {OWN[name]}")
         if len(set(self.robots)) < len(self.robots):
             raise ValueError("a scenario is given twice")
         for robot in self.robots:
