@@ -70,8 +70,10 @@ def draw(curves: dict[str, np.ndarray], path: Path, *, panels: Sequence[str] = (
         ):
             steps = ROLLOUT * np.arange(1, returns.shape[1] + 1)
             mean, error = returns.mean(axis=0), returns.std(axis=0, ddof=1) / np.sqrt(len(returns))
-            label = f"{family.removeprefix(panel).strip()} ({len(returns)} seeds)"
-            axes.plot(steps, mean, color=f"C{place}", label=label, linestyle=":" if place == 0 else "-")
+            name = family.removeprefix(panel).strip()
+            label = f"{name} ({len(returns)} seeds)"
+            line = ":" if name in ("PPO", "plain") else "-"
+            axes.plot(steps, mean, color=f"C{place}", label=label, linestyle=line)
             axes.fill_between(steps, mean - error, mean + error, color=f"C{place}", alpha=0.2, linewidth=0)
         axes.set(xlabel="training steps", ylim=(20, 50.5), title=panel)
         axes.legend(loc="lower right")

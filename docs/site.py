@@ -18,6 +18,7 @@ OUTSIDE = (
     "results/README.md",
     "results/fits.md",
     "results/fits-in-training.png",
+    "results/algorithms-triangle.png",
     "results/families-triangle.png",
     "results/report.html",
     "results/table.csv",

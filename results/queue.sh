@@ -27,5 +27,12 @@ run ambidex sweep --scenarios A1.1 A4.1 --methods ppo augment msl psl asl equiva
 # A motor that wears out, with the fit and without.
 run ambidex sweep --scenarios A1.1-wear "${equivariant[@]}" --seeds 1 --out runs/wear/fit
 run ambidex sweep --scenarios A1.1-wear "${equivariant[@]}" --seeds 1 --set actuators=none --out runs/wear/no-fit
+# SAC on the ant, some two hours each.
+for method in plain augment equivariant; do
+    run ambidex train A1.1 --algorithm sac --method $method --seed 1 --steps 300000 --set evaluation_every=5 \
+        --out runs/sac/$method
+done
+# The other algorithms on the rusty triangle; curves that are there are kept.
+run python benchmarks/algorithm_families.py --seeds 10 --curves runs/algorithms --out results/algorithms-triangle
 # The paper's own result.
 run ambidex sweep --scenarios A1.1 --methods asl psl --jobs 2 --seeds 1 --set symmetry_samples=1 --out runs/paper

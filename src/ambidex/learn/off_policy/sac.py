@@ -222,7 +222,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
     def _sample_action(
         self, learning_starts: int, action_noise: ActionNoise | None = None, n_envs: int = 1
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """What the robot gets, and what the replay keeps of it: with actuators the same, see `canonical`."""
+        """What the robot gets, and what the replay keeps: with actuators too what it got, see `canonical`."""
         commands, scaled = super()._sample_action(learning_starts, action_noise, n_envs)
         if isinstance(self.policy, Actuated):
             scaled = BasePolicy.scale_action(self.policy, commands)
