@@ -22,6 +22,8 @@ OUTSIDE = (
     "results/families-triangle.png",
     "results/report.html",
     "results/table.csv",
+    "results/drives.csv",
+    "results/drives-robots.csv",
 )
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
