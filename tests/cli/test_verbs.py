@@ -42,6 +42,22 @@ def test_train_resume_status_evaluate(tmp_path, tiny):
     assert "mean return" in _run("evaluate", directory, "--episodes", 1)
 
 
+def test_steps_that_are_no_whole_iterations_are_said_at_the_start(tmp_path, monkeypatch):
+    from ambidex.experiment.one_run import run
+
+    def two_iterations(config, directory, *, reporter):
+        reporter.update(steps=8192, episode_return=1.0, best=None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "train", two_iterations)
+    words = ["train", "--env", "ambidex/Triangle-v0", "--method", "ppo", "--out", tmp_path / "run"]
+    first, second, _ = _run(*words, "--set", "n_steps=4096", "--steps", 5000, code=130).splitlines()
+    assert first == "5,000 steps are 2 iterations of 4,096, 8,192 steps"
+    assert second.startswith("ambidex/Triangle-v0 ppo seed 0: 8,192 of 8,192 steps")
+    (line, _) = _run(*words, "--set", "n_steps=4096", "--steps", "8_192", code=130).splitlines()
+    assert line.startswith("ambidex/Triangle-v0 ppo seed 0: 8,192 of 8,192 steps")
+
+
 def test_another_algorithm_from_training_to_export(tmp_path, tiny):
     directory = tmp_path / "run"
     settings = _settings({key: tiny[key] for key in ("n_steps", "num_envs", "net_arch", "evaluation_every")})
@@ -66,6 +82,42 @@ def test_several_words_after_one_option(tmp_path, monkeypatch):
     assert {run.config.method for run in runs} == {"ppo", "asl"}
     assert {run.config.hyperparameters.gamma for run in runs} == {0.5}
     assert (options["engine"], options["jobs"]) == ("local", 3)
+
+
+def test_a_robot_of_ones_own_is_tuned_as_it_is_trained(tmp_path, monkeypatch):
+    from ambidex.experiment.tuning import search
+
+    seen = []
+
+    def stop(task, space, out, **options):
+        seen.append(task)
+        raise RunFailed("seen")
+
+    monkeypatch.setattr(search, "search", stop)
+    words = "tune --env carts:Cart-v0 --symmetry cart.yaml --env-arg weak=0.5 --num-envs 8 --normalize"
+    _run(
+        *words.split(),
+        "--stepping",
+        "processes",
+        "--algorithm",
+        "trpo",
+        "--budget",
+        "1e5",
+        "--out",
+        tmp_path,
+        code=1,
+    )
+    (task,) = seen
+    assert task.budget == 100_000
+    assert task.overrides == {
+        "env": "carts:Cart-v0",
+        "env_args": {"weak": 0.5},
+        "num_envs": 8,
+        "stepping": "processes",
+        "normalize": True,
+        "symmetry": "cart.yaml",
+        "algorithm": "trpo",
+    }
 
 
 @pytest.mark.parametrize(

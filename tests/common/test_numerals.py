@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ambidex.common.numerals import number, plural, score, steps, whole
+from ambidex.common.numerals import number, plural, score, small, steps, whole
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,11 @@ def test_whole_numbers_as_people_write_them(text, value):
 @pytest.mark.parametrize("text", ["1.5", "1e-3", "inf", "nan", "abc", ""])
 def test_what_is_no_whole_number(text):
     assert whole(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1e-7, "less than 0.0005"), (0.0006, "0.001"), (0, "0.000"), (None, "–")],
+)
+def test_what_would_round_to_nothing_is_said(value, text):
+    assert small(value, 3) == text

@@ -41,7 +41,10 @@ def browse(page: Path, profile: Path, *options: str) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
-def test_the_figures_are_drawn_without_errors(study: Path, tmp_path: Path) -> None:
+def test_the_figures_are_drawn_without_errors(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ambidex.report.charts.charts._INVISIBLE", -1.0)  # draw what is constant too
     document, console = browse(write_page([study], tmp_path / "page.html"), tmp_path / "profile")
     assert console == []
     plots = re.findall(r'<div class="plot[^"]*js-plotly-plot', document)

@@ -36,7 +36,7 @@ def duel(tmp_path: Path, write_run: WriteRun) -> Duel:
 def test_the_winner_is_whoever_won(duel: Duel) -> None:
     best = duel([20.0], [10.0])["Highest return on triangle-rust"]
     assert (best.figure, best.colour) == ("20.0", "ppo")
-    assert best.sentence == "By PPO, reached around step 100; 2.00 times ASL's 10.0."
+    assert best.sentence == "By PPO, reached around step 100 (of only 1 evaluation); 2.00 times ASL's 10.0."
 
 
 def test_a_comparison_of_different_settings_is_a_warning(tmp_path: Path, write_run: WriteRun) -> None:
@@ -61,7 +61,7 @@ def test_another_algorithm_is_compared_with_itself(tmp_path: Path, write_run: Wr
     cards = cards_of(tmp_path)
     assert "By A2C ASL" in cards["Highest return on triangle-rust"].sentence
     assert "times A2C's 10.5" in cards["Highest return on triangle-rust"].sentence
-    assert cards["How sure"].sentence.startswith(
+    assert cards["Seeds above A2C"].sentence.startswith(
         "Each of the 2 seeds of A2C ASL ended higher than all 2 of A2C."
     )
 
@@ -79,9 +79,15 @@ def test_a_single_seed_is_a_warning(duel: Duel) -> None:
 
 
 def test_few_seeds_are_a_warning(duel: Duel) -> None:
-    card = duel([3.0, 4.0], [1.0, 2.0])["How sure"]
-    assert card.warning and card.figure == "0.00"
+    card = duel([3.0, 4.0], [1.0, 2.0])["Seeds above PPO"]
+    assert card.warning and card.figure == "0 of 2"
     assert card.sentence.startswith("Each of the 2 seeds of ASL ended lower than all 2 of PPO. So few seeds")
+
+
+def test_few_seeds_that_overlap_are_counted_in_pairs(duel: Duel) -> None:
+    # ASL wins (1, 2), (1, 4) and (3, 4), and loses (3, 2).
+    card = duel([1.0, 3.0], [2.0, 4.0])["Pairs of seeds above PPO"]
+    assert card.warning and card.figure == "3 of 4"
 
 
 def test_enough_seeds_give_an_interval(duel: Duel) -> None:

@@ -65,6 +65,10 @@ def test_lines_and_references(study: Path) -> None:
     targets = found["targets-asl"]
     truths = [line.y[0] for line in targets.lines if line.reference]
     assert truths == pytest.approx([2, 3, 1.5])
+    assert [line.broad for line in targets.lines] == [
+        True,
+        False,
+    ] * 3  # the truth behind its line
     assert [line.label for line in found["return"].lines] == ["PPO", "ASL"]
     assert all(line.band is not None for line in found["return"].lines)
 

@@ -77,8 +77,17 @@ def test_the_page_is_well_formed(html: str) -> None:
     assert {"summary", "triangle-rust", "provenance"} <= set(page.ids)
 
 
-def test_every_figure_has_its_data(html: str) -> None:
+def test_what_is_constant_is_said_instead_of_drawn(html: str) -> None:
     page = Page(html)
+    assert page.plots == ["triangle-rust-return"]
+    assert "Constant, so not drawn: a 0.100, b 0.100 and c 0.100." in page.text
+    # limb 1 at 1.9, 2.0 and 2.1 in the three seeds: the mean of 3/1.9, 3/2 and 3/2.1 is 1.503
+    assert "Constant, so not drawn: 0→1 2.000, 0→2 3.000 and 1→2 1.503." in page.text
+
+
+def test_every_figure_has_its_data(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ambidex.report.charts.charts._INVISIBLE", -1.0)  # draw what is constant too
+    page = Page(write_page([study], tmp_path / "page.html").read_text())
     keys = ["return", "value-distance", "rejection-asl", "targets-asl", "maps-asl", "target-error-asl"]
     assert page.plots == [f"triangle-rust-{key}" for key in keys]
     for plot in page.plots:

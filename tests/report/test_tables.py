@@ -37,11 +37,20 @@ def test_ours_and_the_papers_in_the_papers_layout(ant: Path) -> None:
     assert sum(span for _, span in table.groups) == len(table.columns)
 
 
+@pytest.mark.parametrize(("points", "is_noted"), [(4, True), (9, True), (10, False)])
+def test_few_evaluations_are_noted_under_the_table(
+    tmp_path: Path, write_run: WriteRun, points: int, is_noted: bool
+) -> None:
+    write_run(tmp_path / "run", returns={100 * (1 + point): [1.0] for point in range(points)})
+    note = results_table(summarise(load_runs([tmp_path])).scenarios[0]).note
+    assert note.startswith(f"Only {points} evaluations: a window of five") == is_noted == bool(note)
+
+
 def test_different_settings_are_noted_under_the_table(ant: Path, write_run: WriteRun) -> None:
-    assert not results_table(summarise(load_runs([ant])).scenarios[0]).note
+    assert "different" not in results_table(summarise(load_runs([ant])).scenarios[0]).note
     write_run(ant / "psl", scenario="A1.1", method="psl", returns={61440: [1.0]}, config={"steps": 7})
     note = results_table(summarise(load_runs([ant])).scenarios[0]).note
-    assert note == "The methods were run with different steps: compare them with care."
+    assert note.startswith("The methods were run with different steps: compare them with care. Only 1")
 
 
 def test_csv_continues_the_papers_data(ant: Path, tmp_path: Path) -> None:

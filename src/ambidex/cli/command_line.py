@@ -6,10 +6,12 @@ one from outside the package is added to ``ambidex.cli.app`` with ``@app.command
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ambidex.cli.options import CHECK_FAILED, WRONG_USAGE, say
 from ambidex.cli.verbs import (
@@ -25,9 +27,33 @@ from ambidex.cli.verbs import (
     verify,
 )
 from ambidex.common.escaping import message
+from ambidex.common.words import suggestion
+
+
+class Verbs(TyperGroup):
+    """What is refused as the value of an option is said in our words, with what was probably meant."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = plain_refusal(error.message)
+            raise
+
+
+def plain_refusal(text: str) -> str:
+    """What the parser of options says, without pydantic's words."""
+    text = text.removeprefix("Value error, ").replace("Input should be", "it should be")
+    text = text.partition(", unable to parse")[0]
+    if "is not one of" not in text:
+        return text
+    given, *choices = re.findall("'([^']*)'", text)
+    return text.removesuffix(".") + suggestion(given, choices)
+
 
 app = typer.Typer(
     name="ambidex",
+    cls=Verbs,
     help="Symmetry learning for imperfect robots.",
     no_args_is_help=True,
     add_completion=False,

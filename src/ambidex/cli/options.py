@@ -11,12 +11,22 @@ from typer.core import TyperCommand
 
 from ambidex.common.escaping import printable
 from ambidex.common.json import to_json
-from ambidex.experiment.configure.algorithms import ALGORITHMS
+from ambidex.common.numerals import whole
+from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO
 from ambidex.experiment.configure.methods import METHODS, PLAIN
 
 CHECK_FAILED = 1
 WRONG_USAGE = 2
 INTERRUPTED = 130
+
+
+def whole_number(given: str | int) -> int:
+    """A count as people write it, ``1e6`` too."""
+    value = given if isinstance(given, int) else whole(given)
+    if value is None or value < 1:
+        raise typer.BadParameter(f"{given} is not a whole number from 1 on, such as 50000 or 1e6")
+    return value
+
 
 Trust = Annotated[
     bool, typer.Option("--trust", help="Run the Python module of an environment that a file names.")
@@ -25,16 +35,25 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program."
 Description = Annotated[str, typer.Argument(help="A YAML file, or a name of the catalog such as ant.")]
 RunDirectory = Annotated[Path, typer.Argument(help="A run directory, as `ambidex train` writes it.")]
 Which = Annotated[Literal["best", "last"], typer.Option("--policy", help="The policy to take.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A value of the run; repeatable.")
+]
 EnvironmentArguments = Annotated[
     list[str] | None,
-    typer.Option("--env-arg", help="key=value, a keyword argument of the environment; repeatable."),
+    typer.Option("--env-arg", metavar="KEY=VALUE", help="A keyword argument of the environment; repeatable."),
 ]
+Environments = Annotated[int | None, typer.Option(help="Environments stepped together.")]
+SteppingName = Annotated[
+    Literal["here", "processes", "vector"] | None,
+    typer.Option(help="One after the other, each in a process of its own, or as one array."),
+]
+Normalize = Annotated[bool | None, typer.Option(help="Running normalisation of observations and rewards.")]
 PresetName = Annotated[
     Literal["ambidex", "paper"] | None,
     typer.Option(
         "--preset",
-        help="One configuration for every robot, or the paper's of the scenario; by default ambidex for "
-        "--env and equivariant, else paper.",
+        help="One configuration for every robot, or the paper's of the scenario; by default ambidex for a "
+        "robot of your own and equivariant, else paper.",
     ),
 ]
 if TYPE_CHECKING:
@@ -43,6 +62,7 @@ if TYPE_CHECKING:
 else:
     AlgorithmName = Literal[ALGORITHMS.names]
     MethodName = Literal[PLAIN, *METHODS.names]
+Algorithm = Annotated[AlgorithmName | None, typer.Option(help=f"{PPO.name} by default.")]
 
 
 class SpreadingCommand(TyperCommand):

@@ -9,7 +9,7 @@ from ambidex.common.words import listed
 from ambidex.experiment.configure.algorithms import plain_way
 from ambidex.report import paper
 from ambidex.report.learned_maps import LearnedMaps
-from ambidex.report.statistics import Estimate
+from ambidex.report.statistics import FEW_POINTS, Estimate
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
 from ambidex.report.wording import bounds, method_name, pair_name, plain_name
 
@@ -62,6 +62,8 @@ def _best(scenario: ScenarioSummary) -> Card | None:
     name, figure = method_name(best.method), score(_maximum(best))
     others = [method for method in ranked if method is not best]
     when = f"reached around step {steps(best.statistics.max_return_timestep)}"
+    if best.returns is not None and len(best.returns.steps) < FEW_POINTS:
+        when += f" (of only {plural(len(best.returns.steps), 'evaluation')})"
     sentence = f"By {name}, {when}."
     if others:
         plain = plain_way(best.method)
@@ -119,10 +121,14 @@ def _chance(scenario: ScenarioSummary) -> Card | None:
     if best.improvement.value in (0, 1):
         side = "higher" if best.improvement.value else "lower"
         sentence = f"Each of the {plural(ours, 'seed')} of {name} ended {side} than all {theirs} of {plain}."
-    few = min(ours, theirs) < _FEW_SEEDS
-    if few:
-        sentence += " So few seeds cannot say how sure that is."
-    return Card("How sure", number(best.improvement.value, 2), sentence, best.method, warning=few)
+    if min(ours, theirs) >= _FEW_SEEDS:
+        return Card("How sure", number(best.improvement.value, 2), sentence, best.method)
+    sentence += " So few seeds cannot say how sure that is."
+    pairs = ours * theirs
+    about, figure = f"Pairs of seeds above {plain}", f"{best.improvement.value * pairs:g} of {pairs}"
+    if best.improvement.value in (0, 1):
+        about, figure = f"Seeds above {plain}", f"{ours * best.improvement.value:g} of {ours}"
+    return Card(about, figure, sentence, best.method, warning=True)
 
 
 def _fit(scenario: ScenarioSummary) -> Card | None:

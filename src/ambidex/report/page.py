@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-from ambidex.common.numerals import number, plural
+from ambidex.common.numerals import number, plural, small
 from ambidex.common.words import listed, suggestion
 from ambidex.envs import scenarios
 from ambidex.experiment.many_runs.reading import Run
@@ -129,11 +129,14 @@ def _require_place(chart: Chart, scenario: ScenarioSummary) -> None:
 
 
 def _figure(chart: Chart, anchor: str) -> dict[str, str]:
+    """What is constant is said instead of drawn."""
+    said = [f"{label} {small(value, 3)}" for label, value in chart.constants.items()]
+    what = chart.caption.partition(". ")[0].removesuffix(".")
     return {
         "id": f"{anchor}-{chart.key}",
         "title": chart.title,
-        "caption": chart.caption,
-        "json": figure_json(chart),
+        "caption": f"{what}. Constant, so not drawn: {listed(said)}." if said else chart.caption,
+        "json": "" if said else figure_json(chart),
     }
 
 
@@ -167,7 +170,7 @@ def _fit_section(
     error = ""
     if fit is not None and fit.final_error is not None:
         error = (
-            f"In the last five points the fitted ratios are off by {number(fit.final_error, 3)} on average; "
+            f"In the last five points the fitted ratios are off by {small(fit.final_error, 3)} on average; "
             f"the description as given, by {number(fit.given_error, 3)}."
         )
         published = paper.target_error(scenario.name)

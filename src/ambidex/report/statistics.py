@@ -11,6 +11,8 @@ import numpy.typing as npt
 from ambidex.common.arrays import FloatArray
 
 WINDOW = 5
+FEW_POINTS = 2 * WINDOW
+"""Of a curve with fewer, a window is most of it, and says little about when and where it was highest."""
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 _PAIRS_AT_ONCE = 4_000_000

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ambidex.common.escaping import printable
-from ambidex.common.numerals import NOTHING, number, score, steps
+from ambidex.common.numerals import NOTHING, number, plural, score, steps
 from ambidex.common.words import listed
 from ambidex.report import paper
 from ambidex.report.records import as_csv, results
+from ambidex.report.statistics import FEW_POINTS
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
 from ambidex.report.wording import bounds, method_name, pair_name, plain_name
 
@@ -74,9 +75,18 @@ def results_table(scenario: ScenarioSummary) -> Table:
 
 
 def _caution(scenario: ScenarioSummary) -> str:
-    if not scenario.differing:
-        return ""
-    return f"The methods were run with different {listed(scenario.differing)}: compare them with care."
+    found = []
+    if scenario.differing:
+        found.append(
+            f"The methods were run with different {listed(scenario.differing)}: compare them with care."
+        )
+    counts = [len(method.returns.steps) for method in scenario.methods if method.returns is not None]
+    if counts and min(counts) < FEW_POINTS:
+        found.append(
+            f"Only {plural(min(counts), 'evaluation')}: a window of five is most of such a curve, so that "
+            "maximum, step and final return say little."
+        )
+    return " ".join(found)
 
 
 def _cells(row: paper.PaperStatistics) -> list[str]:

@@ -377,4 +377,6 @@ def test_the_reporter_hears_of_every_iteration(tmp_path, tiny):
     listener = _Listener()
     run.train(resolve("triangle", "ppo", tiny), tmp_path / "run", reporter=listener)
     assert [figures["steps"] for figures in listener.updates] == [128, 256, 384, 512]
+    evaluated = [figures["best"] is not None for figures in listener.updates]
+    assert evaluated == [False, True, True, True]  # every second iteration, and heard of in the same one
     assert not listener.warnings

@@ -18,7 +18,9 @@ def derive(
     plane: Annotated[str | None, typer.Option(help="A plane of reflection: xz, yz, y=x, m60 ...")] = None,
     rotation: Annotated[str | None, typer.Option(help="An axis and degrees: z:90.")] = None,
     near: Annotated[float, typer.Option(help="How far off an image may be, of the robot's size.")] = 1e-3,
-    ignore: Annotated[list[str] | None, typer.Option(help="A joint or body that needs no image.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="A joint or body that needs no image.")
+    ] = None,
     floating: Annotated[
         bool | None, typer.Option("--floating/--fixed", help="The base; by default what the file says.")
     ] = None,
@@ -30,10 +32,10 @@ def derive(
     out: Annotated[Path | None, typer.Option(help="Write the description into this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Derive a description from a robot model, and report what in the model is not symmetric.
+    """Derive a description from a robot model.
 
-    Without --plane and --rotation all usual ones are tried. Exit status 1 if what was asked for does not
-    hold, or nothing does.
+    It reports what in the model should be symmetric and is not. Without --plane and --rotation all usual ones
+    are tried. Exit status 1 if what was asked for does not hold, or nothing does.
 
     Example: ambidex derive robot.xml --plane xz --out robot.yaml
     """

@@ -31,9 +31,10 @@ def lint(
     trust: Annotated[bool, typer.Option("--trust", help="Import and run module:function.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a description by algebra; exit status 1 if anything is wrong with it.
+    """Check a description by algebra.
 
-    With --robot, say which entries of a mirror disagree with the robot, and what they should be.
+    Exit status 1 if anything is wrong with it. With --robot, say which entries of a mirror disagree with the
+    robot, and what they should be.
 
     Example: ambidex lint my-robot.yaml --env Ant-v5
 
@@ -70,7 +71,7 @@ def describe(
     figure: Annotated[Path | None, typer.Option(help="Also draw the maps into this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a description's transforms do to which joint, in words, as JSON or as a figure.
+    """Say what a description's transforms do to which joint.
 
     Example: ambidex describe ant --figure ant.png
     """

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ambidex.cli.options import AsJson, print_json, say
+from ambidex.cli.options import AsJson, print_json, say, whole_number
 
 app = typer.Typer()
 
@@ -23,7 +23,10 @@ def diagnose(
     ] = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw the robot into this file.")] = None,
     states: Annotated[
-        int | None, typer.Option(min=1, help="Of a run: how many states to visit; 4096 by default.")
+        int | None,
+        typer.Option(
+            parser=whole_number, metavar="N", help="Of a run: how many states to visit; 4096 by default."
+        ),
     ] = None,
     observations: Annotated[
         Path | None, typer.Option(help="Visited observations instead: .csv, .npz or .safetensors.")
@@ -37,8 +40,9 @@ def diagnose(
     clip: Annotated[
         tuple[float, float] | None,
         typer.Option(
+            metavar="LOW HIGH",
             help="For transitions: the range to which the robot clips its commands, if the log has them as "
-            "they were before."
+            "they were before.",
         ),
     ] = None,
     algorithm: Annotated[str, typer.Option(help="For a .zip: the class that saved it.")] = "PPO",
@@ -51,7 +55,9 @@ def diagnose(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say which actuator is off, by how much and how surely, and what the symmetry was worth.
+    """Say which actuator is off, by how much and how surely.
+
+    Of a policy, also what the symmetry was worth.
 
     Example: ambidex diagnose runs/limping --figure limping.png
 

@@ -27,7 +27,9 @@ def report(
     seed: Annotated[int, typer.Option(help="Of the bootstrap intervals.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Report runs on one HTML page that opens from disk, beside the paper's figures.
+    """Report runs on one HTML page, beside the paper's figures.
+
+    It opens from disk, without a server.
 
     Example: ambidex report runs --out report.html --tables tables --figures figures
 

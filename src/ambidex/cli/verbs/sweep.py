@@ -9,16 +9,17 @@ import typer
 
 from ambidex.cli.options import (
     CHECK_FAILED,
-    AlgorithmName,
+    Algorithm,
     AsJson,
     PresetName,
+    Settings,
     SpreadingCommand,
     Trust,
     print_json,
     print_table,
+    whole_number,
 )
 from ambidex.cli.options import say as tell
-from ambidex.experiment.configure.algorithms import PPO
 from ambidex.experiment.configure.methods import METHODS
 
 app = typer.Typer()
@@ -26,21 +27,27 @@ app = typer.Typer()
 
 @app.command(cls=SpreadingCommand)
 def sweep(
-    scenarios: Annotated[list[str], typer.Option(help="One or more scenarios.")],
-    methods: Annotated[list[str], typer.Option(help=f"One or more of {', '.join(METHODS.names)}.")],
+    scenarios: Annotated[list[str], typer.Option(metavar="NAME", help="One or more scenarios.")],
+    methods: Annotated[
+        list[str], typer.Option(metavar="NAME", help=f"One or more of {', '.join(METHODS.names)}.")
+    ],
     out: Annotated[Path, typer.Option(help="Where the runs are kept.")],
-    algorithm: Annotated[AlgorithmName | None, typer.Option(help=f"{PPO.name} by default.")] = None,
+    algorithm: Algorithm = None,
     preset: PresetName = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, counted from 0.")] = 1,
-    steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(parser=whole_number, metavar="N", help="Training steps; the scenario's by default."),
+    ] = None,
+    assignments: Settings = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or Ray tasks.")] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; one per core by default.")] = None,
     trust: Trust = False,
 ) -> None:
-    """Train a grid of runs; the same command again skips what is done and resumes what is not.
+    """Train a grid of runs.
 
-    With more --steps it extends the runs that are there.
+    The same command again skips what is done and resumes what is not. With more --steps it extends the runs
+    that are there.
 
     Example: ambidex sweep --scenarios A1.1 A2.1 --methods ppo asl --seeds 12 --out runs
     """

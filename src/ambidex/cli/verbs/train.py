@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from ambidex.cli.options import (
     CHECK_FAILED,
     INTERRUPTED,
-    AlgorithmName,
+    Algorithm,
     EnvironmentArguments,
+    Environments,
     MethodName,
+    Normalize,
     PresetName,
     RunDirectory,
+    Settings,
+    SteppingName,
     Trust,
     named_values,
     print_table,
     say,
+    whole_number,
 )
-from ambidex.experiment.configure.algorithms import PPO
+from ambidex.common.numerals import plural
 from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, METHODS
 
 app = typer.Typer()
@@ -30,30 +35,28 @@ app = typer.Typer()
 @app.command()
 def train(
     scenario: Annotated[str | None, typer.Argument(help="A scenario; none where --env is given.")] = None,
-    algorithm: Annotated[AlgorithmName | None, typer.Option(help=f"{PPO.name} by default.")] = None,
+    algorithm: Algorithm = None,
     method: Annotated[
         MethodName | None,
         typer.Option(help=f"{DEFAULT.name} by default, {EQUIVARIANT.name} for --env alone."),
     ] = None,
     preset: PresetName = None,
     seed: Annotated[int | None, typer.Option(help="0 by default.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Training steps; the scenario's by default.")] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(parser=whole_number, metavar="N", help="Training steps; the scenario's by default."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Run directory; runs/SCENARIO/METHOD/seed-N.")] = None,
     env: Annotated[
         str | None, typer.Option(help="Any Gymnasium id, also module:Id-v0 of this folder, with --symmetry.")
     ] = None,
     env_args: EnvironmentArguments = None,
-    num_envs: Annotated[int | None, typer.Option(help="Environments stepped together.")] = None,
-    stepping: Annotated[
-        Literal["here", "processes", "vector"] | None,
-        typer.Option(help="One after the other, each in a process of its own, or as one array."),
-    ] = None,
-    normalize: Annotated[
-        bool | None, typer.Option(help="Running normalisation of observations and rewards.")
-    ] = None,
+    num_envs: Environments = None,
+    stepping: SteppingName = None,
+    normalize: Normalize = None,
     symmetry: Annotated[str | None, typer.Option(help="A symmetry file or catalog name.")] = None,
     config: Annotated[Path | None, typer.Option(help="A YAML file of values by name.")] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
+    assignments: Settings = None,
     symmetry_samples: Annotated[int | None, typer.Option(help="Transforms drawn per state.")] = None,
     fast: Annotated[bool | None, typer.Option(help="The hand-written update of plain MLPs.")] = None,
     trust: Trust = False,
@@ -100,10 +103,15 @@ def train(
 @app.command()
 def resume(
     directory: RunDirectory,
-    steps: Annotated[int | None, typer.Option(help="Training steps in all; as started by default.")] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(parser=whole_number, metavar="N", help="Training steps in all; as started by default."),
+    ] = None,
     trust: Trust = False,
 ) -> None:
-    """Continue a run that was stopped, or extend one that is done, to the bit as if it had never ended.
+    """Continue a run that was stopped, or extend one.
+
+    To the bit as if it had never ended.
 
     Example: ambidex resume runs/limping --steps 2000000
     """
@@ -145,8 +153,13 @@ def _attend(config: Any, directory: Path, work: Any) -> None:
     from ambidex.experiment.one_run.record import read
     from ambidex.experiment.one_run.run import RunFailed, how_to_go_on
 
+    if config.trained_steps != config.steps:
+        say(
+            f"{config.steps:,} steps are {plural(config.iterations, 'iteration')} of "
+            f"{config.iteration_steps:,}, {config.trained_steps:,} steps"
+        )
     try:
-        with Console(config.title, config.steps) as reporter:
+        with Console(config.title, config.trained_steps) as reporter:
             work(reporter)
     except RunFailed as error:
         say(f"ambidex: {error}", to_stderr=True)
@@ -165,7 +178,9 @@ def _attend(config: Any, directory: Path, work: Any) -> None:
 def demo(
     out: Annotated[Path, typer.Option(help="Where the runs and the page are kept.")] = Path("demo"),
 ) -> None:
-    """Two minutes: a rusty triangle robot, three ways to learn, and what was found out about the rust.
+    """Two minutes: a rusty robot, and three ways to learn.
+
+    At the end: what was found out about the rust, and a report.
 
     Example: ambidex demo --out demo
     """
@@ -177,7 +192,7 @@ def demo(
     print(
         "PPO knows no symmetry; ASL is pulled toward it; the equivariant network has it, and fits its motors."
     )
-    shown = demonstrate(out, lambda config: Console(config.title, config.steps))
+    shown = demonstrate(out, lambda config: Console(config.title, config.trained_steps))
     print("\nreturn, the mean of three seeds:")
     print_table(
         ["training steps", *(f"{steps:,}" for steps in next(iter(shown.returns.values())))],

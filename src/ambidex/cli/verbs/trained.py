@@ -51,7 +51,11 @@ def evaluate(
     ] = None,
     groups: Annotated[
         list[str] | None,
-        typer.Option("--group", help="For a file: a group of observations that it takes; may be repeated."),
+        typer.Option(
+            "--group",
+            metavar="NAME",
+            help="For a file: a group of observations that it takes; may be repeated.",
+        ),
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(min=0, help="For a file: exit status 1 if any measure is past this.")
@@ -66,10 +70,11 @@ def evaluate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Deterministic episodes of a trained policy, per goal, and how symmetric the policy is.
+    """Evaluate a trained policy: its return and its symmetry.
 
-    Of a policy's file: how symmetric it is in self-symmetric states, over visited states and in its gait, per
-    joint, by a description and a log of observations, whatever its training logged.
+    Of a run: deterministic episodes, per goal. Of a policy's file: how symmetric it is in self-symmetric
+    states, over visited states and in its gait, per joint, by a description and a log of observations,
+    whatever its training logged.
 
     Example: ambidex evaluate runs/limping --episodes 64 --env-arg friction=0.5
 
@@ -92,6 +97,8 @@ def evaluate(
             as_json=as_json,
         )
         return
+    if directory.suffix and not directory.exists():
+        raise ValueError(f"there is no file {directory}")
     for option, given in {
         "--symmetry": symmetry,
         "--observations": observations,
@@ -100,7 +107,7 @@ def evaluate(
         "--figure": figure,
     }.items():
         if given is not None:
-            raise ValueError(f"{option} is for the file of a policy, and there is no file {directory}")
+            raise ValueError(f"{option} is for the file of a policy, and {directory} is a run")
     from dataclasses import asdict
 
     from ambidex.experiment.trained import evaluate as evaluation
@@ -170,21 +177,24 @@ def export(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="With --to: the module to write.")] = None,
     elements: Annotated[
-        list[str] | None, typer.Option("--element", help="With --to: only this transform; may be repeated.")
+        list[str] | None,
+        typer.Option("--element", metavar="NAME", help="With --to: only this transform; may be repeated."),
     ] = None,
     groups: Annotated[
         list[str] | None,
         typer.Option(
-            "--group", help="For rsl_rl: the observations' group, policy by default; may be repeated."
+            "--group",
+            metavar="NAME",
+            help="For rsl_rl: the observations' group, policy by default; may be repeated.",
         ),
     ] = None,
     pass_through: Annotated[
         list[str] | None,
-        typer.Option(help="For rsl_rl: a group that no transform changes; may be repeated."),
+        typer.Option(metavar="NAME", help="For rsl_rl: a group that no transform changes; may be repeated."),
     ] = None,
     trust: Trust = False,
 ) -> None:
-    """Write a trained policy as ONNX, or a description as a Python module for other code.
+    """Write a policy as ONNX, or a description as Python.
 
     The policy is written with its clipping and checked against the original. The module needs nothing of this
     package; what lint finds in the description is printed and stands in the module's header.

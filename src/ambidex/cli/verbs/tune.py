@@ -7,7 +7,22 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ambidex.cli.options import CHECK_FAILED, MethodName, PresetName, SpreadingCommand, print_table, say
+from ambidex.cli.options import (
+    CHECK_FAILED,
+    Algorithm,
+    EnvironmentArguments,
+    Environments,
+    MethodName,
+    Normalize,
+    PresetName,
+    Settings,
+    SpreadingCommand,
+    SteppingName,
+    named_values,
+    print_table,
+    say,
+    whole_number,
+)
 from ambidex.experiment.configure.methods import EQUIVARIANT
 
 app = typer.Typer()
@@ -16,31 +31,47 @@ app = typer.Typer()
 @app.command(cls=SpreadingCommand)
 def tune(
     out: Annotated[Path, typer.Option(help="Where the search, its runs and its page are kept.")],
-    scenarios: Annotated[list[str] | None, typer.Option(help="One or more scenarios.")] = None,
-    env: Annotated[str | None, typer.Option(help="A Gymnasium id instead, with --symmetry.")] = None,
+    scenarios: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="One or more scenarios.")
+    ] = None,
+    env: Annotated[
+        str | None, typer.Option(help="A Gymnasium id instead, also module:Id-v0, with --symmetry.")
+    ] = None,
+    env_args: EnvironmentArguments = None,
+    num_envs: Environments = None,
+    stepping: SteppingName = None,
+    normalize: Normalize = None,
     symmetry: Annotated[str | None, typer.Option(help="A symmetry file or catalog name.")] = None,
+    algorithm: Algorithm = None,
     method: Annotated[MethodName, typer.Option(help="The method to tune.")] = EQUIVARIANT.name,
     preset: PresetName = None,
     space: Annotated[
         Path | None, typer.Option(help="A YAML file of ranges and choices; the package's by default.")
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, help="Training steps of a run.")] = 400_000,
+    budget: Annotated[
+        int, typer.Option(parser=whole_number, metavar="N", help="Training steps of a run.")
+    ] = 400_000,
     trials: Annotated[int, typer.Option(min=1, help="Settings to try, in all.")] = 40,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each scenario in a trial.")] = 1,
     reference: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=RETURN that counts as 1; by default the paper's best. Repeatable."),
+        typer.Option(
+            metavar="NAME=RETURN", help="What counts as 1; by default the paper's best. Repeatable."
+        ),
     ] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", help="key=value, repeatable.")] = None,
+    assignments: Settings = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or Ray tasks.")] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; one per core by default.")] = None,
     seed: Annotated[int, typer.Option(help="Of what is proposed.")] = 0,
 ) -> None:
-    """Search for hyperparameters; the same command again goes on where it was stopped.
+    """Search for hyperparameters.
 
-    The best so far is in DIR/best.yaml, for `ambidex train --config`, and what was tried in DIR/tune.html.
+    The same command again goes on where it was stopped. The best so far is in DIR/best.yaml, for `ambidex
+    train --config`, and what was tried in DIR/tune.html.
 
     Example: ambidex tune --scenarios A1.1 A4.1 --budget 400000 --trials 40 --out tuned
+
+    Example: ambidex tune --env my_robot:Walker-v0 --symmetry my-robot.yaml --num-envs 8 --out tuned
     """
     from ambidex.experiment.configure.presets import read_assignments
     from ambidex.experiment.one_run.run import RunFailed
@@ -52,7 +83,16 @@ def tune(
     if bool(scenarios) == bool(env):
         raise ValueError("give either --scenarios, or --env with --symmetry")
     overrides: dict[str, Any] = read_assignments(assignments or [])
-    given = {"env": env, "symmetry": symmetry, "preset": preset}
+    given = {
+        "env": env,
+        "env_args": named_values(env_args),
+        "num_envs": num_envs,
+        "stepping": stepping,
+        "normalize": normalize,
+        "symmetry": symmetry,
+        "algorithm": algorithm,
+        "preset": preset,
+    }
     overrides |= {key: value for key, value in given.items() if value is not None}
     task = Task(
         scenarios=tuple(scenarios or ()),

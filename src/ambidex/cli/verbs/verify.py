@@ -15,6 +15,7 @@ from ambidex.cli.options import (
     named_values,
     print_json,
     say,
+    whole_number,
 )
 
 app = typer.Typer()
@@ -28,15 +29,18 @@ def verify(
     ],
     env_args: EnvironmentArguments = None,
     scenario: Annotated[str | None, typer.Option(help="Of our environments: the scenario.")] = None,
-    states: Annotated[int, typer.Option(help="How many states to visit.")] = 64,
+    states: Annotated[
+        int, typer.Option(parser=whole_number, metavar="N", help="How many states to visit.")
+    ] = 64,
     seed: Annotated[int, typer.Option(help="Of the starts and the actions.")] = 0,
     every_element: Annotated[bool, typer.Option("--all", help="List the elements that hold too.")] = False,
     figure: Annotated[Path | None, typer.Option(help="Also draw all scores into this file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hold a description against a simulator; exit status 1 if any of it is broken.
+    """Hold a description against a simulator.
 
-    Imperfect (the robot itself is not symmetric) is no failure: that is what ASL is for.
+    Exit status 1 if any of it is broken. Imperfect (the robot itself is not symmetric) is no failure: that is
+    what ASL is for.
 
     Example: ambidex verify ant --env ambidex/Ant-v0 --figure ant.png
     """

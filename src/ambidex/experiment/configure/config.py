@@ -189,6 +189,16 @@ class RunConfig(_Strict):
         return self.rounds * ALGORITHMS.get(self.algorithm).round_steps(self.hyperparameters)
 
     @property
+    def iterations(self) -> int:
+        """The iterations that reach the training steps; all of them are whole."""
+        return -(-self.steps // self.iteration_steps)
+
+    @property
+    def trained_steps(self) -> int:
+        """The training steps after the last iteration."""
+        return self.iterations * self.iteration_steps
+
+    @property
     def _robot(self) -> str:
         file = self.scenario_file
         return file.stem if file is not None else str(self.scenario or self.env)

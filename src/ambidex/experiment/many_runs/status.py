@@ -82,13 +82,13 @@ def _of_readable_run(directory: Path) -> RunStatus:
     rows = read_last_columns(directory / "progress.csv", "iteration", "steps", "episode_return")
     steps = int(rows[-1][1]) if rows else 0
     speed = _speed(directory, {int(iteration): int(s) for iteration, s, _ in rows[-_RECENT - 2 :]})
-    left = (config.steps - steps) / speed if speed and state == "running" else None
+    left = (config.trained_steps - steps) / speed if speed and state == "running" else None
     return RunStatus(
         directory=directory,
         title=config.title,
         state=state,
         steps=steps,
-        total=config.steps,
+        total=config.trained_steps,
         episode_return=float(rows[-1][2]) if rows and rows[-1][2] else None,
         speed=speed,
         seconds_left=left,
@@ -105,7 +105,7 @@ def _planned(directory: Path, config: dict[str, Any]) -> RunStatus:
 
 
 def waiting(directory: Path, config: RunConfig) -> RunStatus:
-    return RunStatus(directory, config.title, "waiting", 0, config.steps)
+    return RunStatus(directory, config.title, "waiting", 0, config.trained_steps)
 
 
 def _speed(directory: Path, steps: dict[int, int]) -> float | None:

@@ -68,6 +68,7 @@ def search(
     :param listener: told of each trial at each rung
     :param after_batch: called when trials have ended and `best.yaml` is written
     """
+    _optuna()  # refused before anything is written
     task.check(space)
     out.mkdir(parents=True, exist_ok=True)
     with lock(out):

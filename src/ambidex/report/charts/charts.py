@@ -26,6 +26,7 @@ class Line:
     :param colour: a name of `COLOURS`; lines of one colour belong together
     :param band: the interval's lower and upper edge, or None
     :param reference: something to compare with rather than a measurement
+    :param broad: whether it is drawn as a pale stripe, on which another line stays visible
     """
 
     label: str
@@ -35,6 +36,7 @@ class Line:
     dash: Dash = "solid"
     band: tuple[FloatArray, FloatArray] | None = None
     reference: bool = False
+    broad: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,23 @@ class Chart:
     caption: str
     method: str = ""
 
+    @property
+    def constants(self) -> dict[str, float]:
+        """The value of each measured line, where all of them stay where they are; empty otherwise.
+
+        Learning curves are drawn anyway, and two points are no constant yet.
+        """
+        scale = max(float(np.abs(line.y).max()) for line in self.lines)
+        measured = [line for line in self.lines if not line.reference]
+        if self.section == "returns" or any(
+            len(line.y) < 3 or not np.ptp(line.y) <= _INVISIBLE * scale for line in measured
+        ):
+            return {}
+        return {line.label: float(line.y[-1]) for line in measured}
+
 
 SECTIONS = ("returns", "symmetry", "fit")
+_INVISIBLE = 1e-3  # of a chart's height
 
 
 def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
@@ -179,14 +196,16 @@ def _maps(method: MethodSummary, fit: LearnedMaps) -> Chart:
 def _ratio_lines(curves: Mapping[str, Curve], truth: Mapping[str, float]) -> list[Line]:
     lines = []
     for place, (pair, curve) in enumerate(curves.items()):
-        lines.append(Line(pair_name(pair), curve.steps, curve.mean, series_colour(place)))
+        colour = series_colour(place)
         if pair in truth:
-            lines.append(_constant("", curve.steps, truth[pair], series_colour(place)))
+            true = np.full(2, truth[pair])
+            lines.append(Line("", curve.steps[[0, -1]], true, colour, reference=True, broad=True))
+        lines.append(Line(pair_name(pair), curve.steps, curve.mean, colour))
     return lines
 
 
 def _truth_words(fit: LearnedMaps) -> str:
-    return " Dashed: the truth." if fit.true_pairs else ""
+    return " The pale stripes: the truth." if fit.true_pairs else ""
 
 
 def _biases(method: MethodSummary, fit: LearnedMaps) -> Chart:
@@ -211,7 +230,14 @@ def _target_error(method: MethodSummary, fit: LearnedMaps) -> Chart:
         error = fit.error
         lines = [
             Line("fitted ratios", error.steps, error.mean, method_colour(method.method, 0)),
-            _constant(f"description as given (m = {GIVEN:g})", error.steps, fit.given_error, BASELINE),
+            Line(
+                f"description as given (m = {GIVEN:g})",
+                error.steps[[0, -1]],
+                np.full(2, fit.given_error),
+                BASELINE,
+                "dash",
+                reference=True,
+            ),
         ]
     pairs = plural(len(fit.true_pairs), "pair")
     return Chart(
@@ -223,7 +249,3 @@ def _target_error(method: MethodSummary, fit: LearnedMaps) -> Chart:
         f"Mean absolute error over {pairs} of actuators and the seeds.",
         method.method,
     )
-
-
-def _constant(label: str, steps: FloatArray, value: float, colour: str) -> Line:
-    return Line(label, steps[[0, -1]], np.full(2, value), colour, "dash", reference=True)

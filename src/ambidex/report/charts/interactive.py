@@ -72,9 +72,9 @@ def _traces(line: Line) -> list[dict[str, Any]]:
             "x": _numbers(line.x),
             "y": _numbers(line.y),
             "line": {
-                "color": f"var(--{line.colour})",
+                "color": f"var(--{line.colour}{'-band' if line.broad else ''})",
                 "dash": line.dash,
-                "width": 1.2 if line.reference else 2.2,
+                "width": 10 if line.broad else 1.2 if line.reference else 2.2,
             },
             "hoverinfo": "skip" if line.reference else "all",
             "hovertemplate": None if line.reference else "%{y:.4~g}",
