@@ -37,7 +37,7 @@ def test_returns_are_the_mean_of_episodes_and_seeds(tmp_path):
 
 
 def test_a_short_demonstration(tmp_path, tiny, monkeypatch):
-    monkeypatch.setattr(demo, "resolve", lambda scenario, method, own: resolve(scenario, method, tiny | own))
+    monkeypatch.setattr(demo, "resolve", lambda scenario, method, own: resolve(scenario, method, own | tiny))
     monkeypatch.setattr(demo, "SEEDS", 2)
     shown = demo.demonstrate(tmp_path, lambda config: nullcontext(Silent()))
     assert {method: list(returns) for method, returns in shown.returns.items()} == {

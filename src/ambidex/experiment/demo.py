@@ -16,6 +16,7 @@ from ambidex.experiment.one_run.progress import Reporter
 SCENARIO = "triangle-rust"
 METHODS = (BASELINE.name, DEFAULT.name, EQUIVARIANT.name)
 SEEDS = 3
+EVALUATED_EVERY = 5  # iterations, so that a window of five evaluations is a small part of a run
 # Each pair of limbs is mirrored by one reflection; its action map holds the ratio of their torques.
 PAIRS = {"limb 1 / limb 0": ("c", 1, 2.0), "limb 2 / limb 0": ("b", 2, 3.0), "limb 2 / limb 1": ("a", 2, 1.5)}
 
@@ -56,7 +57,7 @@ def demonstrate(out: Path, attend: Callable[[RunConfig], AbstractContextManager[
     directories: dict[str, list[Path]] = {method: [] for method in METHODS}
     for seed in range(SEEDS):
         for method in METHODS:
-            config = resolve(SCENARIO, method, {"seed": seed})
+            config = resolve(SCENARIO, method, {"seed": seed, "evaluation_every": EVALUATED_EVERY})
             directories[method].append(out / config.directory)
             with attend(config) as reporter:
                 train_or_resume(config, out / config.directory, reporter=reporter)

@@ -193,11 +193,13 @@ def demo(
         "PPO knows no symmetry; ASL is pulled toward it; the equivariant network has it, and fits its motors."
     )
     shown = demonstrate(out, lambda config: Console(config.title, config.trained_steps))
+    evaluated = list(next(iter(shown.returns.values())))
+    at = evaluated[::-1][:: max(1, len(evaluated) // 4)][::-1]  # four of them, the last included
     print("\nreturn, the mean of three seeds:")
     print_table(
-        ["training steps", *(f"{steps:,}" for steps in next(iter(shown.returns.values())))],
+        ["training steps", *(f"{steps:,}" for steps in at)],
         [
-            [METHODS.get(method).label, *(f"{value:.1f}" for value in values.values())]
+            [METHODS.get(method).label, *(f"{values[steps]:.1f}" for steps in at)]
             for method, values in shown.returns.items()
         ],
     )
