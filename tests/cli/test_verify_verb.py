@@ -61,8 +61,14 @@ generators: {d: r120}
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["verify", "ant", "--env", "No-Such-v0"], "environment 'No-Such-v0': Environment `No-Such`"),
-        (["lint", "ant", "--env", "No-Such-v0"], "environment 'No-Such-v0': Environment `No-Such`"),
+        (
+            ["verify", "ant", "--env", "No-Such-v0"],
+            "environment 'No-Such-v0': Gymnasium knows none of that name",
+        ),
+        (
+            ["lint", "ant", "--env", "No-Such-v0"],
+            "environment 'No-Such-v0': Gymnasium knows none of that name",
+        ),
         (["verify", "ant", "--env", "nowhere:Robot-v0"], "no module 'nowhere' is installed"),
         (["verify", "cartpole-v1", "--env", "CartPole-v1", "--scenario", "A1.1"], "takes no scenario"),
     ],

@@ -224,7 +224,10 @@ def test_the_fit_finds_the_rust(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"actuators": CalibratedFit()}, "would only read back what was put in; use TransitionFit"),
+        (
+            {"actuators": CalibratedFit(), "fit_interval": 100},
+            "would only read back what was put in; use TransitionFit",
+        ),
         ({"loss": ASL()}, "its loss fits action maps to the robot, and so do actuators="),
         ({"symmetries": None}, "actuators are compared by symmetries; pass symmetries="),
         ({"use_sde": True}, "use_sde=True"),

@@ -29,6 +29,7 @@ def model_of(world: Any, group: SymmetryGroup, ends: Any = 1.0, **kwargs: Any) -
         learning_rate=RATE,
         buffer_size=200,
         learning_starts=1000,
+        fit_interval=100,
         seed=0,
         device="cpu",
         policy_kwargs={"net_arch": [16], "optimizer_class": torch.optim.SGD},
