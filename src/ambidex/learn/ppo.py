@@ -51,8 +51,8 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         tenth of the scheduled rate to that rate itself, since a rate that rises in the first iterations can
         end all exploration
     :param std_floor: the least standard deviation of the noise (of canonical commands, behind which actuators
-        stand), to which each update is brought back: noise that dies before a robot has learned to walk
-        cannot find how. What the policy does without noise learns on; None for no floor
+        stand), to which each update is brought back. Noise that dies before a robot walks finds walking
+        late; noise that stays ends the episodes of one that must be exact. None for no floor
     :param fast: whether update and roll-out take the fast path for plain MLP policies on the CPU: None where
         there are symmetries and the policy allows it, True always (an error where it cannot), False never
     :param kwargs: any keyword of Stable-Baselines3's PPO
