@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 from stable_baselines3 import SAC
+from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn
@@ -88,9 +89,10 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         symmetry_samples: int | None = None,
         symmetry_clip_range: float = 0.2,
         fit_interval: int = 1000,
-        _init_setup_model: bool = True,
         **kwargs: Any,
     ) -> None:
+        self.symmetry_clip_range = symmetry_clip_range
+        self.fit_interval = fit_interval
         super().__init__(
             policy,
             env,
@@ -98,24 +100,19 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
             loss=loss,
             actuators=actuators,
             symmetry_samples=symmetry_samples,
-            _init_setup_model=False,
             **kwargs,
         )
-        if symmetries is not None and issubclass(self.policy_class, EquivariantSACPolicy):
-            self.policy_kwargs = {"symmetries": symmetries, **self.policy_kwargs}
-        if self.replay_buffer_class is not None and issubclass(
-            self.replay_buffer_class, SymmetricReplayBuffer
-        ):
-            if symmetries is not None:
-                self.replay_buffer_kwargs = {"symmetries": symmetries, **self.replay_buffer_kwargs}
+
+    def _setup_model(self) -> None:
+        given = {} if self.symmetries is None else {"symmetries": self.symmetries}
+        if issubclass(self.policy_class, EquivariantSACPolicy):
+            self.policy_kwargs = {**given, **self.policy_kwargs}
+        if issubclass(self.replay_buffer_class or ReplayBuffer, SymmetricReplayBuffer):
+            self.replay_buffer_kwargs = {**given, **self.replay_buffer_kwargs}
             if self.n_steps > 1:
-                own = {"n_steps": self.n_steps, "gamma": self.gamma}
-                self.replay_buffer_kwargs = {**self.replay_buffer_kwargs, **own}
+                self.replay_buffer_kwargs |= {"n_steps": self.n_steps, "gamma": self.gamma}
                 self.n_steps = 1  # Stable-Baselines3 would warn that it leaves them to the buffer
-        self.symmetry_clip_range = symmetry_clip_range
-        self.fit_interval = fit_interval
-        if _init_setup_model:
-            self._setup_model()
+        super()._setup_model()
 
     def _new_preparation(self, losses: Mapping[str, SymmetryLoss]) -> ReplayPreparation:  # type: ignore[override]
         return ReplayPreparation(
