@@ -1,7 +1,7 @@
 """Whether weak motors of a driven quadruped are found, and sound ones left alone.
 
 A quadruped like the Go2 (`tests/actuators/quadruped.py`), driven by torques or by position targets: each
-motor weakened in turn (left ones to 0.5, right ones to 0.8), a payload beside the middle, one on a shank, an
+motor weakened in turn (to 0.5 and to 0.8), a payload beside the middle, one on a shank, an
 encoder that reads 3 degrees too much, and nothing wrong at all. Found is a motor whose scale is off (as
 `diagnose` says it); an alarm is false if the motor and its counterpart are sound; the ratio of a weak motor
 to its counterpart should be its strength; intervals should hold the truth. A joint and its counterpart have
@@ -51,8 +51,8 @@ def cases() -> Iterator[tuple[str, Faults]]:
     yield "encoder FL.thigh 3 degrees", Faults(encoder={"FL.thigh": np.radians(3)})
     yield "FL shank carries 0.2 kg", Faults(payload=0.2, carrier="FL_calf", place=(0, 0, -0.1))
     for name in NAMES:
-        strength = 0.5 if name[1] == "L" else 0.8
-        yield f"{name} {strength}", Faults(strength={name: strength})
+        for strength in (0.5, 0.8):
+            yield f"{name} {strength}", Faults(strength={name: strength})
 
 
 def drawn(count: int) -> Iterator[tuple[str, Faults, Build, int]]:
