@@ -292,3 +292,15 @@ def test_the_keywords_of_the_replay_stay_the_callers(make_world: Any) -> None:
         **SMALL,
     )
     assert set(keywords) == {"symmetries"}
+
+
+def test_what_was_measured_last_survives_a_restart(make_world: Any) -> None:
+    """It is logged until the next fit, which may be many iterations away."""
+
+    def make() -> SymmetricSAC:
+        return SymmetricSAC("MlpPolicy", make_world(28, 8), symmetries=load("ant"), loss=MSL(), **SMALL)
+
+    first, second = make().learn(20), make()
+    second.set_symmetry_state(first.symmetry_state())
+    measured = [metric for metric in first.symmetry_metrics() if metric[0] == "value_distance"]
+    assert len(measured) == 7 and set(measured) <= set(second.symmetry_metrics())
