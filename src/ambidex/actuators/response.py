@@ -15,14 +15,14 @@ import numpy as np
 from ambidex.actuators.torque_terms import TorqueTerms
 from ambidex.actuators.transitions import OrbitViews, Transitions
 from ambidex.common.arrays import BoolArray, FloatArray
+from ambidex.common.regression import RIDGE, solve_scaled
 
 BLOCKS = 8
 IN_CONTACT = 0.1  # how much a transition counts whose limb is in contact
 OUTLIER = 2.2  # median errors, beyond which a transition counts less (Huber)
 LEAST_OUTLIER = 0.1  # of the root mean square error: most errors may be next to nothing
 LARGEST_GAIN = 1e3  # of an actuator beside its counterparts: where nothing is known, gains wander off
-RIDGE = 1e-8  # of each column's own size: what never varies must not matter
-DIRECTION_RIDGE = 1e-3  # the same, of what tells a push from a pull: it takes commands of both signs
+DIRECTION_RIDGE = 1e-3  # of what tells a push from a pull, for `RIDGE`: it takes commands of both signs
 REWEIGHTED = 2  # times, until outliers no longer decide what an outlier is
 STEPS = 500
 
@@ -116,7 +116,7 @@ def _alternate(
     for _ in range(STEPS):
         powers = terms.powers(gains)[..., used]
         pooled = np.einsum("...mi,...mij,...mj->...ij", powers, squares, powers)
-        answer = _solve(pooled, (powers * products).sum(axis=-2)[..., None], ridge)[..., 0]
+        answer = solve_scaled(pooled, (powers * products).sum(axis=-2)[..., None], ridge)[..., 0]
         slope = terms.slopes(gains)[..., used] * answer[..., None, :]
         error = products - (squares @ (powers * answer[..., None, :])[..., None])[..., 0]
         curvature = (slope[..., None, :] @ squares @ slope[..., None])[..., 0, 0]
@@ -142,7 +142,7 @@ def without_controls(orbit: OrbitViews, problems: FloatArray) -> tuple[FloatArra
     """
     own = orbit.of_members(problems)
     controls = problems.shape[-1] - len(orbit.terms) - 1
-    taken = _solve(own[..., :controls, :controls], own[..., :controls, controls:])
+    taken = solve_scaled(own[..., :controls, :controls], own[..., :controls, controls:])
     return own[..., controls:, controls:] - own[..., controls:, :controls] @ taken, taken
 
 
@@ -178,14 +178,4 @@ def intercepts(
         left[..., column, column] += (crossing[..., :linear] * along).sum(axis=-1)
         right[..., :controls] += rest
         right[..., column] += (rest[..., :linear] * along).sum(axis=-1)
-    return _solve(left, right[..., None])[..., controls:, 0]
-
-
-def _solve(squares: FloatArray, right: FloatArray, ridge: float | FloatArray = RIDGE) -> FloatArray:
-    """Least squares from sums of products, whatever the units of its columns."""
-    sizes = np.sqrt(np.diagonal(squares, axis1=-2, axis2=-1))
-    units = np.where(sizes > 0, sizes, 1.0)
-    scaled = squares / (units[..., :, None] * units[..., None, :])
-    scaled += ridge * np.eye(squares.shape[-1])
-    solution: FloatArray = np.linalg.solve(scaled, right / units[..., None]) / units[..., None]
-    return solution
+    return solve_scaled(left, right[..., None])[..., controls:, 0]

@@ -19,10 +19,10 @@ from ambidex.actuators.driven.limbs import LimbViews
 from ambidex.actuators.response import BLOCKS
 from ambidex.actuators.transitions import Transitions
 from ambidex.common.arrays import FloatArray
+from ambidex.common.regression import solve_scaled
 
 ON_THE_GROUND = 0.1  # how much a transition counts whose limb is in contact, or about to be
 OUTLIER = 3.5  # median errors, beyond which a transition counts less (Huber)
-RIDGE = 1e-8  # of each column's own size: what never varies must not matter
 RESPONSE_RIDGE = 1e-6
 REWEIGHTED = 2  # times, until outliers no longer decide what an outlier is
 STEPS = 200
@@ -63,7 +63,7 @@ def limb_coefficients(limb: LimbViews, sums: FloatArray) -> FloatArray:
     """
     known = limb.control_count + limb.terms
     answers = sums[..., :known, known + limb.terms :]
-    return _solve(sums[..., :known, :known], answers)
+    return solve_scaled(sums[..., :known, :known], answers)
 
 
 def _inliers(limb: LimbViews, rows: FloatArray, air: FloatArray, expected: FloatArray) -> FloatArray:
@@ -86,10 +86,10 @@ def projected(limb: LimbViews, problems: FloatArray) -> tuple[FloatArray, FloatA
         each joint's impulse that the instruments explain (..., views, n)
     """
     count, terms = limb.control_count, limb.terms
-    taken = _solve(problems[..., :count, :count], problems[..., :count, count:])
+    taken = solve_scaled(problems[..., :count, :count], problems[..., :count, count:])
     rest = problems[..., count:, count:] - problems[..., count:, :count] @ taken
     crossing = rest[..., :terms, terms:]
-    told = np.swapaxes(crossing[..., :terms], -1, -2) @ _solve(rest[..., :terms, :terms], crossing)
+    told = np.swapaxes(crossing[..., :terms], -1, -2) @ solve_scaled(rest[..., :terms, :terms], crossing)
     whole, explained = np.diagonal(rest, axis1=-2, axis2=-1), np.diagonal(told, axis1=-2, axis2=-1)
     plain = slice(0, terms, limb.feature_count)  # the impulses themselves, not by a feature
     shares = explained[..., plain] / np.maximum(whole[..., terms : 2 * terms][..., plain], 1e-300)
@@ -115,7 +115,7 @@ def strengths(
     for _ in range(STEPS):
         own = np.repeat(gains[..., where], features, axis=-1)  # (..., views, k)
         pooled = np.einsum("...vi,...vij,...vj->...ij", own, squares, own)
-        response = _solve(pooled, np.einsum("...vi,...vij->...ij", own, products), RESPONSE_RIDGE)
+        response = solve_scaled(pooled, np.einsum("...vi,...vij->...ij", own, products), RESPONSE_RIDGE)
         response = response.reshape(*shape, joints, features, joints)
         following = strengths_given(limb, squares, products, response, weights)
         sizes = np.log(np.maximum(np.abs(following), 1e-3))
@@ -155,14 +155,4 @@ def strengths_given(
     for view, at in enumerate(where):
         left_side[..., at[:, None], at] += curvature[..., view, :, :]
         right_side[..., at] += slope[..., view, :]
-    return _solve(left_side, right_side[..., None])[..., 0]
-
-
-def _solve(squares: FloatArray, right: FloatArray, ridge: float = RIDGE) -> FloatArray:
-    """Least squares from sums of products, whatever the units of its columns."""
-    sizes = np.sqrt(np.maximum(np.diagonal(squares, axis1=-2, axis2=-1), 0.0))
-    units = np.where(sizes > 0, sizes, 1.0)
-    scaled = squares / (units[..., :, None] * units[..., None, :])
-    scaled += ridge * np.eye(squares.shape[-1])
-    solution: FloatArray = np.linalg.solve(scaled, right / units[..., None]) / units[..., None]
-    return solution
+    return solve_scaled(left_side, right_side[..., None])[..., 0]
