@@ -7,6 +7,7 @@ import pytest
 
 from ambidex import load
 from ambidex.actuators.identification import identification
+from ambidex.actuators.reciprocity import CrossAnswers
 from ambidex.actuators.relabelling import columns_that_become
 from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.actuators.transitions import Transitions, orbit_views
@@ -45,12 +46,22 @@ def test_nothing_changes_but_the_size_of_the_problem(robot: str) -> None:
     """Only the tiny ridge of columns that change places with their mirror image is another one."""
     seen = ants(4000) if robot == "ant" else Transitions(*map(np.float64, logged("triangle-rust")))
     group = load(robot)
+    cross = CrossAnswers(group)
     found = []
     for mirrored in (False, True):
         orbits = orbit_views(group, mirrored=mirrored)
         sums = [robust_moments(orbit, seen) for orbit in orbits]
         found.append(
-            identification(group, orbits, sums, transitions=len(seen), offsets=False, confidence=0.95)
+            identification(
+                group,
+                orbits,
+                sums,
+                cross,
+                cross.moments(seen),
+                transitions=len(seen),
+                offsets=False,
+                confidence=0.95,
+            )
         )
         widths = [orbit.row_size for orbit in orbits]
     assert all(width < 0.75 * orbit.every_column for width, orbit in zip(widths, orbits, strict=True))

@@ -25,12 +25,16 @@ from ambidex.actuators.canonical import ElementRelations, OrbitProblem
 from ambidex.actuators.driven.limb_identification import limb_identification
 from ambidex.actuators.driven.limbs import limb_views
 from ambidex.actuators.driven.strengths import robust_limb_moments
+from ambidex.actuators.reciprocity import CrossAnswers
 from ambidex.actuators.response import BLOCKS, answers, intercepts, robust_moments, without_controls
 from ambidex.actuators.scales import (
     ALONE,
+    CHANCE,
+    COUNTERPART_LOADED,
     LARGEST_ERROR,
     LEAST_PER_FEATURE,
     LEAST_SHARE,
+    LOADED,
     NO_EXPERIMENT,
     NO_EXPERIMENT_OF_COUNTERPART,
     UNCERTAIN,
@@ -91,8 +95,16 @@ def identify(
         )
     orbits = orbit_views(group, mirrored=not offsets)
     sums = [robust_moments(orbit, transitions) for orbit in orbits]
+    cross_answers = CrossAnswers(group)
     return identification(
-        group, orbits, sums, transitions=len(transitions), offsets=offsets, confidence=confidence
+        group,
+        orbits,
+        sums,
+        cross_answers,
+        cross_answers.moments(transitions),
+        transitions=len(transitions),
+        offsets=offsets,
+        confidence=confidence,
     )
 
 
@@ -130,12 +142,20 @@ def identification(
     group: SymmetryGroup,
     orbits: Sequence[OrbitViews],
     sums: Sequence[FloatArray],
+    cross_answers: CrossAnswers,
+    cross_sums: FloatArray,
     *,
     transitions: float,
     offsets: bool,
     confidence: float,
+    loaded_before: BoolArray | None = None,
 ) -> Identification:
-    """From the moments of each orbit, of so many transitions, to scales and offsets with their intervals."""
+    """From the moments of each orbit, of so many transitions, to scales and offsets with their intervals.
+
+    :param cross_answers: which tells loads from weak motors, by
+    :param cross_sums: its moments
+    :param loaded_before: (n,) what to go on from where these cannot tell; None is: no load
+    """
     size = group.action_size
     relations = ElementRelations.of(group)
     log_scale, offset = np.zeros((2, BLOCKS + 1, size))
@@ -176,6 +196,12 @@ def identification(
                 reasons[member] = ALONE
             elif not known:
                 reasons[member] = UNCERTAIN
+    before = np.zeros(size, dtype=bool) if loaded_before is None else loaded_before
+    loaded = cross_answers.loaded(cross_sums, log_scale, before)
+    identifiable &= ~loaded
+    for member in np.flatnonzero(loaded):
+        less = log_scale[0, member] > CHANCE * jackknife(log_scale[1:, member])
+        reasons[member] = LOADED if less else COUNTERPART_LOADED
     return Identification.estimated(
         log_scale,
         offset,
@@ -187,6 +213,7 @@ def identification(
         orbit=label,
         reasons=tuple(reasons),
         transitions=float(transitions),
+        loaded=loaded,
     )
 
 

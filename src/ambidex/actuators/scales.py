@@ -13,6 +13,7 @@ from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.symmetry import SymmetryGroup
 
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
+CHANCE = 2.4  # standard errors, of eight blocks: one comparison in twenty
 LEAST_SHARE = 0.01  # of the strongest counterpart's answer: less is none
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
 
@@ -21,6 +22,16 @@ UNCERTAIN = "its response to commands is too uncertain; more varied commands wou
 NO_EXPERIMENT = "commands that follow from the state alone tell nothing; a little noise on them would"
 NO_EXPERIMENT_OF_COUNTERPART = (
     "the commands of a counterpart follow from the state alone; a little noise on them would tell"
+)
+
+
+LOADED = (
+    "its limb answers torques less than its counterparts do, but not as weak motors would make it: "
+    "it carries a load, or has more inertia"
+)
+COUNTERPART_LOADED = (
+    "a counterpart of its limb answers torques less, but not as weak motors would make it: "
+    "that limb carries a load, or has more inertia"
 )
 
 
@@ -106,9 +117,12 @@ class Identification(Scales):
     """What each actuator needs, relative to its counterparts, as the robot's own motion tells.
 
     :param transitions: how many it rests on; after slow forgetting, the number that still counts
+    :param loaded: (n,) whether its limb, or a counterpart of it, is heavier, which no scale of a motor
+        explains: none is given
     """
 
     transitions: float
+    loaded: BoolArray
 
 
 def action_map(group: SymmetryGroup, name: str, scale: FloatArray, offset: FloatArray) -> ActionMap:

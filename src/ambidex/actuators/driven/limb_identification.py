@@ -8,14 +8,16 @@ import numpy as np
 
 from ambidex.actuators.canonical import ElementRelations
 from ambidex.actuators.driven.limbs import LimbViews
-from ambidex.actuators.driven.loads import COUNTERPART_LOADED, LOADED, loaded_limb
+from ambidex.actuators.driven.loads import loaded_limb
 from ambidex.actuators.driven.strengths import projected, strengths
 from ambidex.actuators.response import BLOCKS
 from ambidex.actuators.scales import (
     ALONE,
+    COUNTERPART_LOADED,
     LARGEST_ERROR,
     LEAST_PER_FEATURE,
     LEAST_SHARE,
+    LOADED,
     NO_EXPERIMENT,
     UNCERTAIN,
     Identification,
@@ -46,7 +48,7 @@ def limb_identification(
     for orbit in relations.orbits(np.ones(len(relations.target), dtype=bool)):
         label[orbit] = orbit[0]
     log_scale = np.zeros((BLOCKS + 1, size))
-    identifiable = np.zeros(size, dtype=bool)
+    identifiable, is_loaded = np.zeros((2, size), dtype=bool)
     reasons = [""] * size
     for limb, blocks in zip(limbs, sums, strict=True):
         members = np.unique(limb.members)
@@ -64,6 +66,7 @@ def limb_identification(
             continue
         gains, response = strengths(limb, squares, products, left)
         if (loaded := loaded_limb(limb, squares, products, gains, response, LEFT_OUT)) is not None:
+            is_loaded[members] = True
             for member in members:
                 reasons[member] = LOADED if member in loaded else COUNTERPART_LOADED
             continue
@@ -93,5 +96,6 @@ def limb_identification(
         orbit=label,
         reasons=tuple(reasons),
         transitions=float(transitions),
+        loaded=is_loaded,
         left_out=np.hypot(LEFT_OUT, SHARE_LEFT_OUT * log_scale[0]),
     )

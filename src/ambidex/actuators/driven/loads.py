@@ -12,20 +12,11 @@ import numpy as np
 
 from ambidex.actuators.driven.limbs import LimbViews
 from ambidex.actuators.driven.strengths import strengths_given
-from ambidex.actuators.scales import jackknife
+from ambidex.actuators.scales import CHANCE, jackknife
 from ambidex.common.arrays import FloatArray, IntArray
 
-CHANCE = 2.4  # standard errors, of eight blocks: one comparison in twenty
 SURE = 3.5  # one in a hundred, since many pairs of joints are looked at
 SHARE = 0.3  # of the largest logarithm of a strength: what the regression itself leaves between joints
-LOADED = (
-    "its limb answers torques less than its counterparts do, but not as weak motors would make it: "
-    "it carries a load, or has more inertia"
-)
-COUNTERPART_LOADED = (
-    "a counterpart of its limb answers torques less, but not as weak motors would make it: "
-    "that limb carries a load, or has more inertia"
-)
 
 
 def loaded_limb(

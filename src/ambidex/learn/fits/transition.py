@@ -18,6 +18,7 @@ from ambidex.actuators.driven.strengths import (
     robust_limb_moments,
 )
 from ambidex.actuators.identification import OFFSETS_OF_DRIVES, identification, is_driven
+from ambidex.actuators.reciprocity import CrossAnswers
 from ambidex.actuators.response import BLOCKS, coefficients, moments, robust_moments
 from ambidex.actuators.scales import Identification
 from ambidex.actuators.transitions import OrbitViews, Transitions, orbit_views
@@ -86,16 +87,21 @@ class TransitionState(ScaleAverage):
         self.spec = spec
         self.orbits: list[OrbitViews] = []
         self.limbs: list[LimbViews] = []
+        self.cross_answers: CrossAnswers | None = None
         if is_driven(group):
             if spec.offsets:
                 raise ValueError(f"TransitionFit: {OFFSETS_OF_DRIVES}")
             self.limbs = limb_views(group)
         else:
             self.orbits = orbit_views(group, mirrored=not spec.offsets)
+            self.cross_answers = CrossAnswers(group)
+        self.loaded = np.zeros(group.action_size, dtype=bool)  # by the newest verdict
         self.transitions = np.zeros(())  # how many the sums rest on, those fading that were long ago
         sizes = [(len(orbit.distinct), orbit.row_size) for orbit in self.orbits]
         sizes += [(len(limb.views), limb.row_size) for limb in self.limbs]
         self.moments = [np.zeros((BLOCKS, views, size, size)) for views, size in sizes]
+        size = 0 if self.cross_answers is None else self.cross_answers.row_size
+        self.cross_sums = np.zeros((BLOCKS, size, size))
 
     def watch(self, transitions: Transitions) -> None:
         """Add the transitions of a roll-out to the sums, and forget a little of what was before.
@@ -104,6 +110,9 @@ class TransitionState(ScaleAverage):
         """
         kept = math.exp(-len(transitions) / self.spec.memory)
         self.moments = [kept * before + self._added(transitions, k) for k, before in enumerate(self.moments)]
+        if self.cross_answers is not None:
+            before = self.cross_sums if self.transitions else None
+            self.cross_sums = kept * self.cross_sums + self.cross_answers.moments(transitions, before)
         self.transitions = np.asarray(kept * self.transitions + len(transitions))
 
     def _added(self, transitions: Transitions, number: int) -> FloatArray:
@@ -121,11 +130,17 @@ class TransitionState(ScaleAverage):
 
     def update(self, means: FloatArray, symmetric_means: Mapping[str, FloatArray]) -> None:
         """Move the estimators toward what all transitions say together; the policy has no say in it."""
-        self.move(Target.of(self._newest()))
+        newest = self._newest()
+        self.loaded = newest.loaded
+        target = Target.of(newest)
+        # What is heavier keeps the given map: its scale goes back to that of its counterparts, at once.
+        known = np.where(self.loaded, 0.0, target.log_scale)
+        sure = np.where(self.loaded, 0.0, target.log_scale_half_width)
+        self.move(target._replace(log_scale=known, log_scale_half_width=sure))
 
     def _newest(self) -> Identification:
         count = float(self.transitions)
-        if self.limbs:
+        if self.cross_answers is None:
             return limb_identification(
                 self.group, self.limbs, self.moments, transitions=count, confidence=0.95
             )
@@ -133,9 +148,12 @@ class TransitionState(ScaleAverage):
             self.group,
             self.orbits,
             self.moments,
+            self.cross_answers,
+            self.cross_sums,
             transitions=count,
             offsets=self.spec.offsets,
             confidence=0.95,
+            loaded_before=self.loaded,
         )
 
     def function_weights(self) -> FloatArray:
@@ -146,15 +164,28 @@ class TransitionState(ScaleAverage):
         return np.array([weigh(float(value)) for value in uncertainty]).reshape(len(self.group), -1)
 
     def metrics(self) -> list[Metric]:
-        return [*super().metrics(), ("transitions", "", "", float(self.transitions))]
+        loaded = self._of_actuators(loaded=self.loaded)
+        return [*super().metrics(), *loaded, ("transitions", "", "", float(self.transitions))]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return super().state() | {f"moments_{k}": _upper(sums) for k, sums in enumerate(self.moments)}
+        own = {f"moments_{k}": _upper(sums) for k, sums in enumerate(self.moments)}
+        return super().state() | own | {"cross_sums": _upper(self.cross_sums), "loaded": self.loaded.copy()}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         taken = [self._taken(state, number) for number in range(len(self.moments))]
+        # A version that could not tell loads from weak motors kept neither of these.
+        cross_sums = state.get("cross_sums", _upper(np.zeros_like(self.cross_sums)))
+        loaded = state.get("loaded", np.zeros_like(self.loaded))
+        for name, given, own in (
+            ("cross_sums", cross_sums, _upper(self.cross_sums)),
+            ("loaded", loaded, self.loaded),
+        ):
+            if given.shape != own.shape:
+                raise ValueError(f"the fit's state {name!r} has the shape {given.shape}, not {own.shape}")
         super().set_state(state)
         self.moments = taken
+        self.cross_sums = _symmetric(cross_sums, self.cross_sums.shape[-1])
+        self.loaded = loaded.astype(bool)
 
     def _taken(self, state: Mapping[str, npt.NDArray[Any]], number: int) -> FloatArray:
         own = self.moments[number]
