@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ambidex import load
+from ambidex.actuators.scales import LOADED
 from ambidex.diagnosis.diagnosis import ActuatorDiagnosis
 from ambidex.diagnosis.history import Movement
 from ambidex.diagnosis.motion import MotionDiagnosis, diagnose_motion
@@ -177,6 +178,12 @@ def test_a_contradiction_needs_two_that_know_and_cannot_both_be_right() -> None:
     assert "does not contradict" in beside(found, **apart, counterparts=(0,))  # another mean of scales
     nearly = found.actuators[2].scale * 1.03
     assert "does not contradict" in beside(found, scale=nearly, scale_interval=(nearly, nearly))
+
+
+def test_a_limb_that_carries_a_load_is_named() -> None:
+    said = beside(known_diagnosis(), scale=1.0, scale_interval=None, reason=LOADED)
+    assert f"Of joint 2, front left shoulder the robot's own motion says: {LOADED}." in said
+    assert "does not contradict" not in said
 
 
 def test_the_robot_tells_what_the_policy_does_not() -> None:

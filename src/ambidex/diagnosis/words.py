@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable
 from functools import partial
 
+from ambidex.actuators.scales import LOADED
 from ambidex.common.numerals import number, score, steps
 from ambidex.common.words import listed
 from ambidex.diagnosis.diagnosis import ActuatorDiagnosis, Diagnosis
@@ -146,6 +147,8 @@ def _motion_beside(diagnosis: PolicyDiagnosis) -> list[str]:
         lines.append(f"{_name(one)}: the robot's own motion says it needs {needs}, {policy}.")
     if any(_contradiction(diagnosis, one) for one in diagnosis.actuators):
         lines.append("The motion is about the robot, the policy about what has been learned of it so far.")
+    if loaded := [_name(one) for one in diagnosis.motion.actuators if one.reason == LOADED]:
+        lines.append(f"Of {listed(loaded)} the robot's own motion says: {LOADED}.")
     if lines:
         return lines
     if any(one.scale_known for one in diagnosis.motion.actuators):
