@@ -25,6 +25,7 @@ from ambidex.symmetry import IndexMap, SymmetryGroup
 
 BLOCKS = 8
 REWEIGHTED = 3  # times, until outliers no longer decide what an outlier is
+ALIKE = 0.05  # logarithms of scales: what differs by less needs no explanation
 LEAST = 1e-6  # of the joints' own answers, squared: joints that do not move each other tell nothing
 
 
@@ -106,7 +107,7 @@ class CrossAnswers:
         is_loaded = before.copy()
         for label in np.unique(self._kin):
             own = self._kin == label
-            differ = np.abs(log_scale[0, own]) > CHANCE * jackknife(log_scale[1:, own])
+            differ = np.abs(log_scale[0, own]) > np.maximum(CHANCE * jackknife(log_scale[1:, own]), ALIKE)
             of_all = evidence[:, own].sum(axis=1)
             if differ.any() and abs(of_all[0]) > CHANCE * jackknife(of_all[1:]) + LEAST:
                 is_loaded[own] = of_all[0] > 0
