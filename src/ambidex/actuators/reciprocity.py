@@ -74,10 +74,8 @@ class CrossAnswers:
         errors = rows[:, -self._count :] - rows[:, : -self._count] @ self._coefficients(sums)
         usual = np.median(np.abs(errors), axis=0)
         distance = np.linalg.norm(errors / np.where(usual > 0, usual, 1.0), axis=1)
-        nearest = np.median(distance)
-        return np.asarray(
-            np.square(nearest / np.maximum(distance, nearest)) if nearest > 0 else distance == 0
-        )
+        half = max(float(np.median(distance)), np.finfo(float).tiny)  # of all transitions, which count fully
+        return np.asarray(np.square(half / np.maximum(distance, half)))
 
     def _coefficients(self, sums: FloatArray) -> FloatArray:
         """Of states, expected commands and commands, by which the changes of speed are expected."""
