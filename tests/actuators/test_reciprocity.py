@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+from pathlib import Path
+from typing import Any
+
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from ambidex import identify, load
-from ambidex.actuators.reciprocity import CrossAnswers, _imbalance
+from ambidex.actuators.reciprocity import CrossAnswers, _evidence_of_load
 from ambidex.actuators.scales import COUNTERPART_LOADED, LOADED
 from ambidex.actuators.transitions import Transitions
-from ambidex.learn.fits.transition import TransitionFit
+from ambidex.learn.fits.transition import TransitionFit, TransitionState
 from tests.actuators.test_identification import logged
 
 ANT = load("ant")
@@ -19,7 +23,13 @@ SOUND, WEAK = np.ones(8), np.array([1, 1, 0.6, 1, 1, 1, 1, 0.8])
 HEAVY = np.array([3.0, 0, 0, 0])  # added to the inertia of both joints of a leg
 
 
-def mechanism(gains: np.ndarray, loads: np.ndarray, steps: int = 6000, seed: int = 0) -> Transitions:
+def mechanism(
+    gains: np.ndarray,
+    loads: np.ndarray,
+    steps: int = 6000,
+    seed: int = 0,
+    loaded_joints: tuple[int, ...] = (0, 1),
+) -> Transitions:
     """Eight joints on a torso that gives way to all of them: v' - v = (M + loads)^-1 diag(gains) a + noise.
 
     Hips turn about one axis, so each drives the torso, and with it the other hips, the same way round; so do
@@ -31,7 +41,8 @@ def mechanism(gains: np.ndarray, loads: np.ndarray, steps: int = 6000, seed: int
     inertia -= 0.2 * (~of_hips[:, None] & ~of_hips)
     # In the signs of the ant's joints: a knee of leg 1 and 2 bends the other way round.
     signs = np.where(~of_hips & np.isin(LEG_OF_JOINT, (1, 2)), -1.0, 1.0)
-    mobility = np.linalg.inv(inertia + np.diag(loads[LEG_OF_JOINT])) * np.outer(signs, signs)
+    added = np.where(np.isin(np.arange(8) % 2, loaded_joints), loads[LEG_OF_JOINT], 0.0)
+    mobility = np.linalg.inv(inertia + np.diag(added)) * np.outer(signs, signs)
     states = rng.normal(size=(steps, 28))
     states[:, 24:] = 0
     means = 0.3 * states[:, :8]
@@ -41,19 +52,19 @@ def mechanism(gains: np.ndarray, loads: np.ndarray, steps: int = 6000, seed: int
     return Transitions(states, actions, following, means)
 
 
-def identified(seen: Transitions) -> object:
+def identified(seen: Transitions) -> Any:
     return identify(ANT, seen.observations, seen.actions, seen.next_observations, means=seen.means)
 
 
 def test_the_balance_of_two_joints_by_hand() -> None:
     """N = [[2, 1], [1, 2]] behind gains of 1 and a half: A_12 p_1 = 0.5 = A_21 p_2."""
-    answers = np.array([[[2.0, 0.5], [1.0, 1.0]]])
+    answers, noise = np.array([[[2.0, 0.5], [1.0, 1.0]]]), np.array([[1.0, 0.1], [0.2, 1.0]])
     truth, members = np.array([[0.0, np.log(2)]]), np.arange(2)
-    size = 1.5  # the mean of the joints' own answers
-    equal = (0.5 - 1.0) ** 2 / 2 / size**2
-    assert _imbalance(answers, truth, members) == pytest.approx(-equal)  # the truth leaves nothing
-    # Were the second gain a quarter: 0.5 * 4 - 1 = 1, over 1 + 4^2.
-    assert _imbalance(answers, 2 * truth, members) == pytest.approx(1 / 17 / size**2 - equal)
+    equal = (0.5 - 1.0) ** 2 / (0.1 + 0.2)
+    assert _evidence_of_load(answers, noise, truth, members) == pytest.approx(-equal)  # nothing is left
+    # Were the second gain a quarter: 0.5 * 4 - 1 = 1.
+    unequal = 1**2 / (4**2 * 0.1 + 0.2)
+    assert _evidence_of_load(answers, noise, 2 * truth, members) == pytest.approx(unequal - equal)
 
 
 def test_answers_are_those_of_the_mechanism() -> None:
@@ -143,3 +154,95 @@ def test_a_fit_goes_on_from_its_state_and_from_one_that_knew_no_loads() -> None:
     assert not resumed.cross_sums.any()
     with pytest.raises(ValueError, match=r"the fit's state 'cross_sums' has the shape \(8, 3\)"):
         resumed.set_state(whole.state() | {"cross_sums": np.zeros((8, 3))})
+
+
+BIPED = """
+limbs:
+  L: {{at: [0, 1], joints: {{hip: x, knee: y}}}}
+  R: {{at: [0, -1], joints: {{hip: x, knee: y}}}}
+observations:
+  - tilt: scalar
+  - joints: {{joint: [position, velocity]}}
+actions:
+  - torque: {{joint: torque, unsigned: {outward}}}
+generators: [xz]
+"""
+TRIPOD = """
+limbs:
+  A: {at: {degrees: 0}, joints: {hip: z}}
+  B: {at: {degrees: 120}, joints: {hip: z}}
+  C: {at: {degrees: 240}, joints: {hip: z}}
+observations:
+  - velocity: {vector: [x, y]}
+  - joints: {joint: [position, velocity]}
+actions:
+  - torque: joint
+generators: [r120]
+"""
+
+
+def simple_robot(tmp_path: Path, description: str, mobility: np.ndarray, first_joint: int) -> Any:
+    """The identification of a robot that answers its commands by these factors."""
+    (tmp_path / "robot.yaml").write_text(description)
+    count = len(mobility)
+    rng = np.random.default_rng(0)
+    states = rng.normal(size=(8000, first_joint + 2 * count))
+    means = 0.3 * states[:, first_joint : first_joint + count]
+    actions = means + 0.4 * rng.normal(size=means.shape)
+    following = states.copy()
+    following[:, first_joint + 1 :: 2] += actions @ mobility.T + 0.05 * rng.normal(size=means.shape)
+    return identify(load(str(tmp_path / "robot.yaml")), states, actions, following, means=means)
+
+
+@pytest.mark.parametrize("outward", [False, True])
+def test_commands_may_count_outward_where_speeds_count_about_an_axis(tmp_path: Path, outward: bool) -> None:
+    inertia = np.diag([4.0, 3, 4, 3])
+    inertia[0, 2] = inertia[2, 0] = -1.2
+    inertia[1, 3] = inertia[3, 1] = -0.8
+    polarity = np.array([1, 1, -1, 1]) if outward else np.ones(4)
+    description = BIPED.format(outward=str(outward).lower())
+    heavy = np.linalg.inv(inertia + np.diag([3, 3, 0, 0])) * polarity
+    assert simple_robot(tmp_path, description, heavy, 1).loaded.all()
+    weak = np.linalg.inv(inertia) * polarity * [0.6, 1, 1, 1]
+    assert not simple_robot(tmp_path, description, weak, 1).loaded.any()
+
+
+def test_what_else_is_observed_may_be_mixed_by_matrices(tmp_path: Path) -> None:
+    mobility = np.linalg.inv(np.diag([8.0, 5, 5]) - 1.0)
+    found = simple_robot(tmp_path, TRIPOD, mobility, 2)
+    assert found.loaded.all()
+    assert found.reasons == (LOADED, COUNTERPART_LOADED, COUNTERPART_LOADED)
+
+
+def test_a_leg_is_named_as_a_whole_and_a_reversed_motor_as_such() -> None:
+    seen = mechanism(SOUND, HEAVY, steps=20_000, loaded_joints=(0,))
+    assert identified(seen).reasons[:2] == (LOADED, LOADED)
+    reversed_knee = np.where(np.arange(8) == 5, -1.0, 1.0)
+    reasons = identified(mechanism(reversed_knee, HEAVY)).reasons
+    assert "the other way round: is its motor or encoder reversed" in reasons[5]
+
+
+def test_a_heavy_leg_that_is_pulled_has_no_offset_either() -> None:
+    seen = mechanism(SOUND, HEAVY)
+    seen.next_observations[:, 9] += 0.2
+    found = identify(
+        ANT, seen.observations, seen.actions, seen.next_observations, means=seen.means, offsets=True
+    )
+    assert found.loaded.all()
+    np.testing.assert_array_equal(found.offset, 0)
+
+
+def test_a_saved_model_that_knew_no_loads_goes_on() -> None:
+    fit = TransitionFit().start(ANT)
+    old = {
+        name: value
+        for name, value in vars(fit).items()
+        if name not in ("cross_answers", "cross_sums", "loaded")
+    }
+    found = TransitionState.__new__(TransitionState)
+    found.__setstate__(old)
+    seen = mechanism(SOUND, HEAVY)
+    found.watch(seen)
+    found.update(seen.means, {})
+    assert found.loaded.all()
+    assert copy.deepcopy(found).loaded.all()

@@ -29,7 +29,6 @@ from ambidex.actuators.reciprocity import CrossAnswers
 from ambidex.actuators.response import BLOCKS, answers, intercepts, robust_moments, without_controls
 from ambidex.actuators.scales import (
     ALONE,
-    CHANCE,
     COUNTERPART_LOADED,
     LARGEST_ERROR,
     LEAST_PER_FEATURE,
@@ -199,9 +198,11 @@ def identification(
     before = np.zeros(size, dtype=bool) if loaded_before is None else loaded_before
     loaded = cross_answers.loaded(cross_sums, log_scale, before)
     identifiable &= ~loaded
+    offset_identifiable &= ~loaded
+    heavier = cross_answers.heavier(log_scale)
     for member in np.flatnonzero(loaded):
-        less = log_scale[0, member] > CHANCE * jackknife(log_scale[1:, member])
-        reasons[member] = LOADED if less else COUNTERPART_LOADED
+        if reasons[member] in ("", UNCERTAIN):
+            reasons[member] = LOADED if heavier[member] else COUNTERPART_LOADED
     return Identification.estimated(
         log_scale,
         offset,

@@ -12,21 +12,20 @@ compared by it: gains as each joint's answer to its own command says, and equal 
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from ambidex.actuators.canonical import ElementRelations
-from ambidex.actuators.scales import CHANCE, jackknife
-from ambidex.actuators.transitions import Transitions, described
+from ambidex.actuators.response import BLOCKS
+from ambidex.actuators.scales import CHANCE, NOTEWORTHY, jackknife
+from ambidex.actuators.transitions import Transitions, consecutive, described
 from ambidex.common.arrays import BoolArray, FloatArray, IntArray
 from ambidex.common.regression import solve_scaled
-from ambidex.symmetry import IndexMap, SymmetryGroup
+from ambidex.symmetry import SymmetryGroup
 
-BLOCKS = 8
 REWEIGHTED = 3  # times, until outliers no longer decide what an outlier is
-ALIKE = 0.05  # logarithms of scales: what differs by less needs no explanation
-LEAST = 1e-6  # of the joints' own answers, squared: joints that do not move each other tell nothing
+SURE = 3.0  # standard errors, of eight blocks: one comparison in fifty, since a fit looks again and again
+LEAST_ANSWER = 1e-3  # of a joint's answer to its own command: less is the regression's doing, not noise's
+LEAST = 9.0  # of a difference of chi-squares: less says nothing, however little it varies
 
 
 class CrossAnswers:
@@ -43,30 +42,31 @@ class CrossAnswers:
         relations = ElementRelations.of(group)
         orbits = relations.orbits(np.ones(len(relations.target), dtype=bool))
         self._orbits = [members for members in orbits if _same_units(group, members, self._speeds)]
-        self._kin = _kin(orbits, [layout.body.joints[one.joint].limb for one in actuators])
+        limbs = [layout.body.joints[one.joint].limb or f"joint {one.joint}" for one in actuators]
+        self._limbs = [np.flatnonzero([one == limb for one in limbs]) for limb in dict.fromkeys(limbs)]
+        self._kin = _joined(self._count, [*orbits, *self._limbs])
         states = group.observation_size
         assert isinstance(states, int)
         self.row_size = 1 + states + 3 * self._count
 
-    def moments(self, transitions: Transitions, before: FloatArray | None = None) -> FloatArray:
+    def moments(self, transitions: Transitions, earlier: FloatArray | None = None) -> FloatArray:
         """Sums of products of states, commands and changes of speed: (blocks, rows, rows).
 
         An impact throws all joints far from what is to be expected, so such a step counts less, as a whole:
         both sides of the balance then rest on the same steps.
 
-        :param before: moments of earlier transitions, from which outliers are told; otherwise from themselves
+        :param earlier: moments of other transitions, from which outliers are told; otherwise from themselves
         """
         changes = (transitions.next_observations - transitions.observations)[:, self._speeds]
         # Beside what was to be expected of a command, its effect is that of the experiment in it.
         constant = np.ones((len(transitions), 1))
         parts = [constant, transitions.observations, transitions.means, transitions.actions, changes]
         rows = np.concatenate(parts, axis=1)
-        sums = rows.T @ rows if before is None else before.sum(axis=0)
-        for _ in range(REWEIGHTED if before is None else 1):
+        sums = rows.T @ rows if earlier is None else earlier.sum(axis=0)
+        for _ in range(REWEIGHTED if earlier is None else 1):
             weighted = rows * np.sqrt(self._weights(rows, sums))[:, None]
             sums = weighted.T @ weighted
-        ends = np.linspace(0, len(rows), BLOCKS + 1).astype(int)
-        blocks = [weighted[start:end] for start, end in pairwise(ends)]
+        blocks = [weighted[part] for part in consecutive(len(rows), BLOCKS)]
         return np.stack([block.T @ block for block in blocks])
 
     def _weights(self, rows: FloatArray, sums: FloatArray) -> FloatArray:
@@ -97,42 +97,72 @@ class CrossAnswers:
             block each
         :param before: (n,) what holds where the data cannot tell
         """
-        answers = self.answers(np.concatenate([sums.sum(axis=0)[None], sums.sum(axis=0) - sums]))
-        evidence = np.zeros(log_scale.shape)  # of a load
+        whole = sums.sum(axis=0)
+        answers = self.answers(np.concatenate([whole[None], whole - sums]))
+        # A joint whose speed falls by its own command is seen the other way round.
+        answers *= np.sign(np.diagonal(answers[0]))
+        directly = np.abs(np.diagonal(answers[0]))
+        noise = self._variances(whole) + np.square(LEAST_ANSWER * directly) + np.finfo(float).tiny
+        evidence = np.zeros(log_scale.shape)
         for members in self._orbits:
-            if answers[0, members, members].any():
-                evidence[:, members] = _imbalance(answers, log_scale, members)[:, None] / len(members)
+            evidence[:, members[0]] = _evidence_of_load(answers, noise, log_scale, members)
         is_loaded = before.copy()
         for label in np.unique(self._kin):
             own = self._kin == label
-            differ = np.abs(log_scale[0, own]) > np.maximum(CHANCE * jackknife(log_scale[1:, own]), ALIKE)
             of_all = evidence[:, own].sum(axis=1)
-            if differ.any() and abs(of_all[0]) > CHANCE * jackknife(of_all[1:]) + LEAST:
+            is_sure = abs(of_all[0]) > max(SURE * jackknife(of_all[1:]), LEAST)
+            if is_sure and self._noteworthy(log_scale)[own].any():
                 is_loaded[own] = of_all[0] > 0
         return is_loaded
 
+    def _variances(self, sums: FloatArray) -> FloatArray:
+        """Of the noise in `answers`: (n, n)."""
+        own = self._count
+        squares, products, outcomes = sums[:-own, :-own], sums[:-own, -own:], sums[-own:, -own:]
+        left = np.diagonal(outcomes - products.T @ self._coefficients(sums)) / sums[0, 0]
+        of_commands = np.diagonal(solve_scaled(squares, np.eye(len(squares))))[-own:]
+        return np.asarray(np.maximum(left, 0.0)[:, None] * of_commands)
 
-def _imbalance(answers: FloatArray, log_scale: FloatArray, members: IntArray) -> FloatArray:
-    """How much better the balance holds with equal gains than with these, added over all pairs: (problems,).
+    def heavier(self, log_scale: FloatArray) -> BoolArray:
+        """(n,) of the actuators of loaded limbs, those whose own limb it is.
+
+        :param log_scale: see `loaded`
+        """
+        answers_less = self._noteworthy(log_scale) & (log_scale[0] > 0)
+        is_heavier = np.zeros(self._count, dtype=bool)
+        for members in self._limbs:
+            is_heavier[members] = answers_less[members].any()
+        return is_heavier
+
+    @staticmethod
+    def _noteworthy(log_scale: FloatArray) -> BoolArray:
+        error = jackknife(log_scale[1:])
+        return np.asarray(np.abs(log_scale[0]) > np.maximum(CHANCE * error, NOTEWORTHY))
+
+
+def _evidence_of_load(
+    answers: FloatArray, noise: FloatArray, log_scale: FloatArray, members: IntArray
+) -> FloatArray:
+    """How much better the balance holds with equal gains than with these, over all pairs: (problems,).
+
+    It is a difference of chi-squares, so that noisy answers count little and noise by itself has no side.
 
     :param answers: (problems, n, n)
+    :param noise: (n, n) their variances
     :param log_scale: (problems, n) the gains are its inverse
     """
-    first, second = (members[index] for index in np.triu_indices(len(members), 1))
-    size = np.abs(answers[0, members, members]).mean()
-    there, back = answers[:, first, second] / size, answers[:, second, first] / size
-    # The noise of both answers counts alike, whatever the gains: the distance from a line through 0.
-    ratio = np.exp(log_scale[:, second] - log_scale[:, first])  # p_i / p_j
-    unequal = np.square(there * ratio - back) / (1 + ratio**2)
-    equal = np.square(there - back) / 2
+    i, j = (members[index] for index in np.triu_indices(len(members), 1))
+    ratio = np.exp(log_scale[:, j] - log_scale[:, i])  # p_i / p_j
+    there, back = answers[:, i, j], answers[:, j, i]
+    unequal = np.square(there * ratio - back) / (ratio**2 * noise[i, j] + noise[j, i])
+    equal = np.square(there - back) / (noise[i, j] + noise[j, i])
     difference: FloatArray = (unequal - equal).sum(axis=1)
     return difference
 
 
-def _kin(orbits: list[IntArray], limbs: list[str | None]) -> IntArray:
-    """(n,) equal numbers for the actuators of one limb and of its counterparts."""
-    together = [*orbits, *(np.flatnonzero([one == limb for one in limbs]) for limb in set(limbs) - {None})]
-    label = np.arange(len(limbs))
+def _joined(count: int, together: list[IntArray]) -> IntArray:
+    """(count,) equal numbers for what stands in one of these sets, or is joined by several."""
+    label = np.arange(count)
     while True:
         joined = label.copy()
         for members in together:
@@ -145,10 +175,8 @@ def _kin(orbits: list[IntArray], limbs: list[str | None]) -> IntArray:
 def _same_units(group: SymmetryGroup, members: IntArray, speeds: IntArray) -> bool:
     """Whether commands and speeds of these actuators are carried into each other without a factor."""
     for symmetry in group:
-        commands, states = symmetry.action_map, symmetry.observation_map
-        if not isinstance(commands, IndexMap) or not isinstance(states, IndexMap):
-            return False
-        factors = np.concatenate([commands.multipliers[members], states.multipliers[speeds[members]]])
-        if not (np.abs(factors) == 1).all():
-            return False
+        for table, own in ((symmetry.action_map, members), (symmetry.observation_map, speeds[members])):
+            carried = np.abs(table.matrix[own])  # type: ignore[union-attr]
+            if not (np.isin(carried, (0, 1)).all() and (carried[:, own].sum(axis=1) == 1).all()):
+                return False
     return True

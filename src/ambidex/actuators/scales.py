@@ -14,6 +14,7 @@ from ambidex.symmetry import SymmetryGroup
 
 LARGEST_ERROR = 0.15  # of the logarithm of a scale, or of an offset in usual commands: beyond it, unknown
 CHANCE = 2.4  # standard errors, of eight blocks: one comparison in twenty
+NOTEWORTHY = 0.05  # of the logarithm of a scale: what differs by less needs no explanation
 LEAST_SHARE = 0.01  # of the strongest counterpart's answer: less is none
 LEAST_PER_FEATURE = 10  # transitions of an actuator for each feature of its response
 
@@ -27,11 +28,11 @@ NO_EXPERIMENT_OF_COUNTERPART = (
 
 LOADED = (
     "its limb answers torques less than its counterparts do, but not as weak motors would make it: "
-    "it carries a load, or has more inertia"
+    "it carries a load, has more inertia or friction, or its speed is misread"
 )
 COUNTERPART_LOADED = (
     "a counterpart of its limb answers torques less, but not as weak motors would make it: "
-    "that limb carries a load, or has more inertia"
+    "that limb carries a load, has more inertia or friction, or its speed is misread"
 )
 
 

@@ -45,16 +45,21 @@ class Transitions:
 
     def blocks(self, count: int) -> list[Transitions]:
         """So many parts of consecutive transitions."""
-        ends = np.linspace(0, len(self), count + 1).astype(int)
         return [
             Transitions(
-                self.observations[start:end],
-                self.actions[start:end],
-                self.next_observations[start:end],
-                self.means[start:end],
+                self.observations[part],
+                self.actions[part],
+                self.next_observations[part],
+                self.means[part],
             )
-            for start, end in pairwise(ends)
+            for part in consecutive(len(self), count)
         ]
+
+
+def consecutive(length: int, count: int) -> list[slice]:
+    """So many parts of this length."""
+    ends = np.linspace(0, length, count + 1).astype(int)
+    return [slice(start, end) for start, end in pairwise(ends)]
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ ALIKE = 0.02  # returns nearer than this share of the larger one
 FOLLOWED, LOOSELY = 0.8, 0.4  # mean agreements
 EXACTLY = 0.005  # what two digits do not show
 _OF_A_COMMAND = (
-    "A scale says how strongly a joint answers its command: motor and gear. A limb that is heavier is told "
-    "from that by how joints answer each other's commands, as far as they do."
+    "A scale says how strong a motor is beside its counterparts. A limb that is heavier is told from that "
+    "by how joints answer each other's commands, as far as they do."
 )
 _OF_A_DRIVE = (
     "A scale is the inverse of the strength of a motor: how much more torque it has to be asked for than its "

@@ -103,6 +103,17 @@ class TransitionState(ScaleAverage):
         size = 0 if self.cross_answers is None else self.cross_answers.row_size
         self.cross_sums = np.zeros((BLOCKS, size, size))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Models that were saved by a version that could not tell loads from weak motors are still read."""
+        cross_answers = None if state["limbs"] else CrossAnswers(state["group"])
+        size = 0 if cross_answers is None else cross_answers.row_size
+        added = {
+            "cross_answers": cross_answers,
+            "cross_sums": np.zeros((BLOCKS, size, size)),
+            "loaded": np.zeros(len(state["log_scale"]), dtype=bool),
+        }
+        self.__dict__.update(added | state)
+
     def watch(self, transitions: Transitions) -> None:
         """Add the transitions of a roll-out to the sums, and forget a little of what was before.
 
@@ -111,8 +122,8 @@ class TransitionState(ScaleAverage):
         kept = math.exp(-len(transitions) / self.spec.memory)
         self.moments = [kept * before + self._added(transitions, k) for k, before in enumerate(self.moments)]
         if self.cross_answers is not None:
-            before = self.cross_sums if self.transitions else None
-            self.cross_sums = kept * self.cross_sums + self.cross_answers.moments(transitions, before)
+            earlier = self.cross_sums if self.cross_sums.any() else None
+            self.cross_sums = kept * self.cross_sums + self.cross_answers.moments(transitions, earlier)
         self.transitions = np.asarray(kept * self.transitions + len(transitions))
 
     def _added(self, transitions: Transitions, number: int) -> FloatArray:
@@ -133,10 +144,9 @@ class TransitionState(ScaleAverage):
         newest = self._newest()
         self.loaded = newest.loaded
         target = Target.of(newest)
-        # What is heavier keeps the given map: its scale goes back to that of its counterparts, at once.
-        known = np.where(self.loaded, 0.0, target.log_scale)
-        sure = np.where(self.loaded, 0.0, target.log_scale_half_width)
-        self.move(target._replace(log_scale=known, log_scale_half_width=sure))
+        # What is heavier keeps the given map, and that is known for sure.
+        known = {name: np.where(self.loaded, 0.0, value) for name, value in target._asdict().items()}
+        self.move(Target(**known | {"orbit": target.orbit}))
 
     def _newest(self) -> Identification:
         count = float(self.transitions)
