@@ -17,6 +17,7 @@ from stable_baselines3.common.utils import explained_variance
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.learn.algorithm import SymmetricAlgorithm
+from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import refuse_normalized_drive
 from ambidex.learn.update.fast.rollout import collect_rollouts, why_not_rollout
 from ambidex.learn.update.iteration import Iteration
@@ -81,6 +82,8 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
 
     def train(self) -> None:
         """Fit, then for each minibatch: stack, forward, losses, step."""
+        if isinstance(self.policy, EquivariantActorCriticPolicy):
+            self.policy.hold_relaxation(self.num_timesteps)
         if self._takes_own_update:
             self._train()
         else:

@@ -10,7 +10,8 @@ import torch
 from stable_baselines3 import PPO
 from torch import nn
 
-from ambidex import EquivariantActorCriticPolicy
+from ambidex import EquivariantActorCriticPolicy, SymmetricPPO
+from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.learn.networks.layers import HiddenLayer, OutputLayer
 from ambidex.learn.networks.relaxation import relaxation_of
 from ambidex.learn.networks.representation import Representation
@@ -98,3 +99,63 @@ def test_the_penalty_is_the_sum_of_squares() -> None:
 def test_a_strict_policy_has_no_penalty() -> None:
     policy = policy_of("ant", activation_fn=nn.ReLU, relax_penalty=1.0)
     assert policy.relaxation_penalty().item() == 0
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("relax", ["biases", "weights"])
+def test_relaxation_may_wait(relax: str, fast: bool) -> None:
+    """Two roll-outs of the strict policy, then a third that leads away from it."""
+    group = load("triangle")
+
+    def learner(**options: Any) -> SymmetricPPO:
+        return SymmetricPPO(
+            "EquivariantMlpPolicy",
+            TriangleVecEnv(4, scenario="triangle-rust", seed=0),
+            symmetries=group,
+            policy_kwargs={"net_arch": [12, 12], **options},
+            n_steps=16,
+            batch_size=16,
+            n_epochs=2,
+            fast=fast,
+            seed=0,
+            device="cpu",
+        )
+
+    strict = learner().learn(128)
+    waiting = learner(relax=relax, relax_from=129).learn(128)
+    assert {layer.asymmetry for layer in waiting.policy.relaxation().values()} == {0.0}
+    for name, value in strict.policy.state_dict().items():
+        torch.testing.assert_close(waiting.policy.state_dict()[name], value, rtol=1e-4, atol=1e-5)
+    waiting.learn(64, reset_num_timesteps=False)
+    assert max(layer.asymmetry for layer in waiting.policy.relaxation().values()) > 1e-4
+
+
+def test_the_fold_of_what_is_held_is_its_gradient_by_autograd() -> None:
+    group = Representation.of(load("ant"))
+    layer = HiddenLayer(group, 2, 2, relax="weights").double()
+    layer.holds_free = True
+    with torch.no_grad():
+        layer.free_weight.normal_()
+    weight, bias = layer.expand()
+    assert torch.equal(weight, layer.expand([layer.weight, layer.bias])[0] + layer.free_weight)
+    by_weight, by_bias = torch.randn_like(weight), torch.randn_like(bias)
+    ((weight * by_weight).sum() + (bias * by_bias).sum()).backward()
+    for parameter, folded in zip(layer.parameters(), layer.fold(by_weight, by_bias), strict=True):
+        torch.testing.assert_close(folded, parameter.grad)
+    assert not layer.free_weight.grad.any() and not layer.free_bias.grad.any()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"relax": "biases", "relax_from": -1},
+            "relax_from is a number of training steps, at least 0, got -1",
+        ),
+        ({"relax": "biases", "relax_from": 1e6}, "relax_from is a number of training steps"),
+        ({"relax_from": 100}, "relax_from is for relax, which is not given"),
+    ],
+)
+def test_when_to_relax_is_checked(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        policy_of("ant", **options)

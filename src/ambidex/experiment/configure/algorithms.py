@@ -164,8 +164,9 @@ def _for_a_replay(arguments: dict[str, Any]) -> dict[str, Any]:
         own["replay_buffer_class"] = SymmetricReplayBuffer
     if "policy_kwargs" in own:
         kwargs = dict(own["policy_kwargs"])
-        if kwargs.pop("relax", None) is not None or kwargs.pop("relax_penalty", 0.0):
-            raise ValueError("algorithm 'sac' has no relaxed networks; leave relax and relax_penalty out")
+        relaxed = [kwargs.pop(name, None) for name in ("relax", "relax_from", "relax_penalty")]
+        if any(relaxed):
+            raise ValueError("algorithm 'sac' has no relaxed networks; leave relax and what goes with it out")
         own["policy_kwargs"] = kwargs
     return own
 

@@ -115,6 +115,7 @@ class Hyperparameters(_Strict):
     relax: Literal["biases", "weights"] | None = Field(
         default=None, description="what may lead away from the symmetry (equivariant); null: nothing"
     )
+    relax_from: int = Field(default=0, ge=0, description="the training steps after which it may")
     relax_penalty: float = Field(default=0.0, ge=0, description="of the squares of what is relaxed")
     frame_by: str | None = Field(
         default="goal", description="the field that chooses the canonical state (relabel); null: all of it"

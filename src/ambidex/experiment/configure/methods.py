@@ -111,7 +111,12 @@ def _equivariant(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
     h = config.hyperparameters
     return {
         "policy": "EquivariantMlpPolicy",
-        "policy_kwargs": {"symmetries": group, "relax": h.relax, "relax_penalty": h.relax_penalty},
+        "policy_kwargs": {
+            "symmetries": group,
+            "relax": h.relax,
+            "relax_from": h.relax_from,
+            "relax_penalty": h.relax_penalty,
+        },
     }
 
 

@@ -36,6 +36,9 @@ class TiedLayer(nn.Module, ABC):
     :param constants: arrays that the layer needs on its device, in double precision or whole numbers
     """
 
+    holds_free = False
+    """Whether the untied parameters stay as they are: their gradient is 0."""
+
     def __init__(
         self,
         weight: Tensor,
@@ -63,6 +66,8 @@ class TiedLayer(nn.Module, ABC):
         :param out: contiguous tensors to write to, without autograd
         """
         weight, bias, *free = self.parameters() if parameters is None else parameters
+        if self.holds_free:
+            free = [own.detach() + 0 * own for own in free]  # optimisers count their steps all the same
         out_weight, out_bias = (None, None) if out is None else out
         dense_weight, dense_bias = self._expand(weight, bias, out_weight, out_bias)
         if free:
@@ -85,7 +90,7 @@ class TiedLayer(nn.Module, ABC):
         weight, bias, *free = out
         self._fold(weight_gradient, bias_gradient, weight, bias)
         for target, gradient in zip(free, (bias_gradient, weight_gradient), strict=False):
-            target.copy_(gradient)
+            target.zero_() if self.holds_free else target.copy_(gradient)
         return out
 
     def forward(self, rows: Tensor) -> Tensor:

@@ -42,8 +42,10 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
     :param log_std_init: where the log-std of each orbit of actuators starts
     :param relax: what may lead away from the symmetry, starting at 0: None for nothing, ``"biases"`` for one
         bias per unit, ``"weights"`` for these and all weights
-    :param relax_penalty: the weight of `relaxation_penalty`, which `SymmetricPPO` adds to its loss;
-        Stable-Baselines3's own algorithms do not
+    :param relax_from: the training steps after which it may, in `SymmetricPPO`, `SymmetricA2C` and
+        `SymmetricTRPO`; Stable-Baselines3's own algorithms do not wait
+    :param relax_penalty: the weight of `relaxation_penalty`, which these add to their loss and
+        Stable-Baselines3's own do not
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         *,
         symmetries: SymmetryGroup | None = None,
         relax: Relax | None = None,
+        relax_from: int = 0,
         relax_penalty: float = 0.0,
         **kwargs: Any,
     ) -> None:
@@ -70,11 +73,13 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
             use_sde,
             features_extractor_class not in (None, plain),
             relax,
+            relax_from,
             relax_penalty,
         )
         assert symmetries is not None
         self.symmetries = symmetries
         self.relax = relax
+        self.relax_from = relax_from
         self.relax_penalty = relax_penalty
         keys = list(observation_space.spaces) if isinstance(observation_space, spaces.Dict) else None
         self.representation = Representation.of(symmetries, keys)
@@ -97,6 +102,7 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         return super()._get_constructor_parameters() | {
             "symmetries": self.symmetries,
             "relax": self.relax,
+            "relax_from": self.relax_from,
             "relax_penalty": self.relax_penalty,
         }
 
@@ -142,6 +148,12 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
             for name, modules in networks.items()
         }
 
+    def hold_relaxation(self, steps: int) -> None:
+        """After so many training steps: what is untied moves from `relax_from` on, and not before."""
+        for layers in self.tied_layers().values():
+            for layer in layers:
+                layer.holds_free = steps < self.relax_from
+
     def relaxation(self) -> dict[str, LayerRelaxation]:
         """How far from equivariant each layer is: ``"actor 0"`` first, ``"critic 0"`` after the last."""
         return {
@@ -167,6 +179,7 @@ def _refuse(
     use_sde: bool,
     other_features: bool,
     relax: object,
+    relax_from: object,
     relax_penalty: float,
 ) -> None:
     if symmetries is None:
@@ -188,5 +201,9 @@ def _refuse(
         )
     if relax not in (None, "biases", "weights"):
         raise ValueError(f"relax is None, 'biases' or 'weights', got {relax!r}")
+    if not isinstance(relax_from, int) or isinstance(relax_from, bool) or relax_from < 0:
+        raise ValueError(f"relax_from is a number of training steps, at least 0, got {relax_from!r}")
+    if relax_from and relax is None:
+        raise ValueError("relax_from is for relax, which is not given; use relax='biases', or leave it out")
     if not 0 <= relax_penalty < float("inf"):
         raise ValueError(f"relax_penalty is a number of at least 0, got {relax_penalty!r}")
