@@ -136,6 +136,12 @@ def test_a_fit_gives_heavy_limbs_the_given_map_and_stays_with_it() -> None:
     assert ("loaded", "", "0", 1.0) in fit.metrics()
 
 
+def test_a_fit_that_has_seen_nothing_knows_of_no_load() -> None:
+    fit = TransitionFit().start(ANT)
+    fit.update(np.zeros((0, 8)), {})
+    assert not fit.loaded.any()
+
+
 def test_a_fit_goes_on_from_its_state_and_from_one_that_knew_no_loads() -> None:
     first, second = mechanism(SOUND, HEAVY), mechanism(SOUND, HEAVY, steps=500, seed=1)
     whole = TransitionFit().start(ANT)

@@ -97,6 +97,9 @@ class CrossAnswers:
             block each
         :param before: (n,) what holds where the data cannot tell
         """
+        noteworthy = self._noteworthy(log_scale)
+        if not noteworthy.any():
+            return before
         whole = sums.sum(axis=0)
         answers = self.answers(np.concatenate([whole[None], whole - sums]))
         # A joint whose speed falls by its own command is seen the other way round.
@@ -111,7 +114,7 @@ class CrossAnswers:
             own = self._kin == label
             of_all = evidence[:, own].sum(axis=1)
             is_sure = abs(of_all[0]) > max(SURE * jackknife(of_all[1:]), LEAST)
-            if is_sure and self._noteworthy(log_scale)[own].any():
+            if is_sure and noteworthy[own].any():
                 is_loaded[own] = of_all[0] > 0
         return is_loaded
 
