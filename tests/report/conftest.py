@@ -67,6 +67,7 @@ def write(
     truth: bool = False,
     steps: int = 1000,
     config: Mapping[str, Any] | None = None,
+    timings: Mapping[str, float] | None = None,
 ) -> Path:
     """Write one run: ``returns`` by step and episode, ``metrics`` by name, transform, element and step."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ def write(
         "versions": {"ambidex": "0.1.0", "torch": "2.13.0"},
         "commit": "0123abc",
         "hardware": {"processor": "test"},
-        "timings": {"total": 12.5},
+        "timings": {"total": 12.5, **(timings or {})},
         "steps": steps,
         "iterations": 10,
         "command": f"ambidex train {scenario} --method {method} --seed {seed}",

@@ -73,6 +73,28 @@ def test_lines_and_references(study: Path) -> None:
     assert all(line.band is not None for line in found["return"].lines)
 
 
+def test_curves_over_the_time_that_they_cost(tmp_path: Path, write_run: WriteRun) -> None:
+    def write(method: str, seed: int, minutes: float, steps: int) -> None:
+        returns = {step: [float(step)] for step in (100, 200)}
+        place = tmp_path / method / str(seed)
+        timings = {"cpu": 60 * minutes}
+        write_run(place, method=method, seed=seed, returns=returns, steps=steps, timings=timings)
+
+    def over_time() -> dict[str, list[float]]:
+        found = charts(summarise(load_runs([tmp_path])).scenarios[0])
+        return {
+            line.label: line.x.tolist() for one in found if one.key == "return-time" for line in one.lines
+        }
+
+    write("asl", 0, 10, 200)
+    assert over_time() == {}  # alone it says nothing that steps do not
+    write("asl", 1, 30, 200)
+    write("ppo", 0, 2, 400)
+    assert over_time() == {"PPO": [0.5, 1.0], "ASL": [10.0, 20.0]}
+    write("ppo", 1, 0, 400)
+    assert over_time() == {}  # what one seed cost is not known
+
+
 def test_the_bands_depend_on_the_seed_and_the_means_do_not(scattered: Path) -> None:
     scenario = summarise(load_runs([scattered])).scenarios[0]
     pairs = list(zip(charts(scenario, seed=0), charts(scenario, seed=1), strict=True))

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tests.report.conftest import Ambidex, WriteRun
 
 HEAD = "scenario,seeds,steps,max_return_mean,low,high,paper_ppo,paper_msl,paper_psl,paper_asl,cpu_minutes"
-
-
-def timed(directory: Path, **timings: float) -> None:
-    path = directory / "run.json"
-    about = json.loads(path.read_text())
-    path.write_text(json.dumps(about | {"timings": timings}))
 
 
 def test_a_table_that_was_computed_by_hand(tmp_path: Path, write_run: WriteRun, ambidex: Ambidex) -> None:
@@ -23,15 +16,22 @@ def test_a_table_that_was_computed_by_hand(tmp_path: Path, write_run: WriteRun, 
     for seed, values in enumerate((first, second)):
         returns = {100 * (i + 1): [value - 1, value + 1] for i, value in enumerate(values)}
         place = tmp_path / "runs" / "A1.1" / "equivariant" / f"seed-{seed}"
-        write_run(place, scenario="A1.1", method="equivariant", seed=seed, returns=returns, steps=700)
-        timed(place, started=0.0, cpu=60.0 + 120 * seed, rollout=9999.0)  # 1 and 3 minutes
-    place = write_run(
+        write_run(
+            place,
+            scenario="A1.1",
+            method="equivariant",
+            seed=seed,
+            returns=returns,
+            steps=700,
+            timings={"cpu": 60.0 + 120 * seed, "rollout": 9999.0},  # 1 and 3 minutes
+        )
+    write_run(
         tmp_path / "runs" / "mine",
         scenario="triangle",
         method="equivariant",
         returns={100: [3.0], 200: [4.0]},
+        timings={"rollout": 60.0, "fit": 6.0, "update": 30.0, "logging": 6.0, "evaluation": 18.0},
     )
-    timed(place, rollout=60.0, fit=6.0, update=30.0, logging=6.0, evaluation=18.0)  # before the processor's
     write_run(tmp_path / "runs" / "A2.1", scenario="A2.1", method="equivariant", status="running")
     out = tmp_path / "table.csv"
     page = tmp_path / "page.html"

@@ -11,6 +11,7 @@ from ambidex.common.arrays import FloatArray
 from ambidex.common.numerals import plural
 from ambidex.experiment.configure.methods import METHODS, Dash
 from ambidex.report.charts.colours import method_colour, series_colour
+from ambidex.report.cost import minutes_per_step
 from ambidex.report.curves import Curve
 from ambidex.report.learned_maps import GIVEN, LearnedMaps
 from ambidex.report.statistics import mean_curve_interval
@@ -40,8 +41,23 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Axis:
+    """What a chart runs over.
+
+    :param thousands: whether 1,000,000 is written as 1M there
+    """
+
+    title: str
+    thousands: bool
+
+
+STEPS = Axis("training steps", thousands=True)
+MINUTES = Axis("minutes of the processor", thousands=False)
+
+
+@dataclass(frozen=True)
 class Chart:
-    """One figure over training steps.
+    """One figure.
 
     :param key: names its file and its place in the page
     :param section: of the page, one of `SECTIONS`
@@ -55,6 +71,7 @@ class Chart:
     lines: list[Line]
     caption: str
     method: str = ""
+    over: Axis = STEPS
 
     @property
     def constants(self) -> dict[str, float]:
@@ -84,7 +101,7 @@ def charts(scenario: ScenarioSummary, *, seed: int = 0) -> list[Chart]:
 
 
 def _of_all_methods(scenario: ScenarioSummary, seed: int) -> list[Chart]:
-    return [_returns(scenario, seed), _value_distance(scenario, seed)]
+    return [_returns(scenario, seed), _returns_over_time(scenario, seed), _value_distance(scenario, seed)]
 
 
 def _of_each_method(scenario: ScenarioSummary, seed: int) -> list[Chart]:
@@ -114,6 +131,25 @@ def _returns(scenario: ScenarioSummary, seed: int) -> Chart:
         "episode return",
         lines,
         "Mean over the seeds of the return in deterministic evaluation episodes." + _band_words(lines),
+    )
+
+
+def _returns_over_time(scenario: ScenarioSummary, seed: int) -> Chart:
+    """Where methods can be compared, and it is known of each what it cost."""
+    curves = {}
+    for method in scenario.methods:
+        if method.returns is not None and (cost := minutes_per_step(method.runs)) is not None:
+            curves[method.method] = Curve(method.returns.steps * cost, method.returns.seeds)
+    lines = _method_lines(curves, seed) if len(curves) > 1 else []
+    return Chart(
+        "return-time",
+        "returns",
+        "Learning curves over time",
+        "episode return",
+        lines,
+        "The same returns over the minutes of the processor that they cost, evaluations included, as if each "
+        "step of a run had cost the same." + _band_words(lines),
+        over=MINUTES,
     )
 
 

@@ -73,9 +73,10 @@ def _draw(figure: Figure, chart: Chart, heading: str) -> None:
     for line in chart.lines:
         _draw_line(axes, line)
     axes.set_title(printable(f"{heading}: {chart.title}"))
-    axes.set_xlabel("training steps")
+    axes.set_xlabel(chart.over.title)
     axes.set_ylabel(chart.y_title)
-    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if chart.over.thousands:
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.margins(x=0.01)
     figure.legend(loc="outside lower center", ncols=min(4, len(chart.lines)))
 

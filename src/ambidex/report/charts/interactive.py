@@ -28,9 +28,9 @@ def figure_json(chart: Chart) -> str:
         "showlegend": True,
         "height": _HEIGHT + _LEGEND_ROW * (sum(bool(line.label) for line in chart.lines) // 5),
         "xaxis": {
-            "title": {"text": "training steps", "standoff": 10},
-            "tickformat": "~s",
-            "hoverformat": ",.0f",
+            "title": {"text": chart.over.title, "standoff": 10},
+            "tickformat": "~s" if chart.over.thousands else "",
+            "hoverformat": ",.0f" if chart.over.thousands else ".3~g",
         },
         "yaxis": {"title": {"text": chart.y_title, "standoff": 10}, "exponentformat": "none"},
     }

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ambidex.common.words import listed
-from ambidex.experiment.many_runs.reading import Run
-from ambidex.experiment.one_run.metrics import COLUMNS
+from ambidex.report.cost import cpu_minutes
 from ambidex.report.records import as_csv
 from ambidex.report.statistics import best_place
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
@@ -54,12 +53,5 @@ def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
         "steps": min(run.steps for run in method.runs),
         **dict(zip(FIGURES, figures, strict=True)),
         **{name: "" if one is None else f"{one.max_return_mean:g}" for name, one in published.items()},
-        "cpu_minutes": f"{np.mean([_minutes(run) for run in method.runs]):.1f}",
+        "cpu_minutes": f"{np.mean([cpu_minutes(run) for run in method.runs]):.1f}",
     }
-
-
-def _minutes(run: Run) -> float:
-    timings = run.about.get("timings", {})
-    parts = COLUMNS["timings.csv"][1:]
-    seconds = timings.get("cpu", sum(timings.get(part, 0.0) for part in parts))
-    return float(seconds) / 60
