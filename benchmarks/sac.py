@@ -59,7 +59,11 @@ def models() -> dict[str, Callable[[], object]]:
     found = {
         PLAIN: SAC("MlpPolicy", Noise(), **common),
         "without symmetries": SymmetricSAC("MlpPolicy", **{**own, "symmetries": None}),
+        "the same by hand": SymmetricSAC("MlpPolicy", fast=True, **{**own, "symmetries": None}),
         "symmetric replay": SymmetricSAC("MlpPolicy", replay_buffer_class=SymmetricReplayBuffer, **own),
+        "the same, by hand": SymmetricSAC(
+            "MlpPolicy", replay_buffer_class=SymmetricReplayBuffer, fast=True, **own
+        ),
         "equivariant": SymmetricSAC("EquivariantMlpPolicy", **own),
         "MSL, one drawn": SymmetricSAC("MlpPolicy", loss=MSL(), symmetry_samples=1, **own),
         "ASL, one drawn": SymmetricSAC("MlpPolicy", loss=ASL(fit=fit), symmetry_samples=1, **own),

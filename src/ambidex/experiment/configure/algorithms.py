@@ -262,6 +262,7 @@ ALGORITHMS: Registry[Algorithm] = Registry(
                 "gradient_steps",
                 "fit_interval",
                 "symmetry_clip_range",
+                "fast",
             ),
             round_steps=_between_updates,
             loop=_off_policy,

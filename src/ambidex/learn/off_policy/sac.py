@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from ambidex.learn.losses.mirror import MSL
 from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.off_policy.action_range import ActionRange
 from ambidex.learn.off_policy.canonical import canonical_actions, canonical_range
+from ambidex.learn.off_policy.fast import GradientSteps, why_not_by_hand
 from ambidex.learn.off_policy.policy import EquivariantSACPolicy, expanded, refuse_inexact
 from ambidex.learn.off_policy.preparation import ReplayPreparation
 from ambidex.learn.off_policy.replay import SymmetricReplayBuffer
@@ -36,9 +38,9 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
     """SAC that exploits a robot's symmetries, and learns where they are imperfect.
 
     Without symmetries, or with ``loss=None`` and Stable-Baselines3's own policies, it runs
-    Stable-Baselines3's own code and gives the same parameters to the bit. Three ways in, which may be
-    combined: ``replay_buffer_class=SymmetricReplayBuffer``, a loss, or ``"EquivariantMlpPolicy"``; with
-    ``actuators`` behind each of them.
+    Stable-Baselines3's own code and gives the same parameters to the bit, unless ``fast=True``. Three ways
+    in, which may be combined: ``replay_buffer_class=SymmetricReplayBuffer``, a loss, or
+    ``"EquivariantMlpPolicy"``; with ``actuators`` behind each of them.
 
     MSL and ASL act on the mean mu before squashing. A map that exchanges actions and changes their signs is
     the same before and behind tanh; any other becomes ``atanh(g(tanh(mu)))``, in units of the actions' ranges
@@ -68,6 +70,9 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         Stable-Baselines3's PPO for its clip range
     :param fit_interval: after how many new transitions fits and the spread of observations (the dead zone of
         ASL) are brought up to date
+    :param fast: whether plain MLPs on the CPU take gradient steps by hand, the same up to rounding: None
+        where the policy is equivariant or has actuators, and there is no loss; True always (an error where
+        it cannot), False never
     :param kwargs: any keyword of Stable-Baselines3's SAC
     """
 
@@ -89,8 +94,10 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         symmetry_samples: int | None = None,
         symmetry_clip_range: float = 0.2,
         fit_interval: int = 1000,
+        fast: bool | None = None,
         **kwargs: Any,
     ) -> None:
+        self.fast = fast
         self.symmetry_clip_range = symmetry_clip_range
         self.fit_interval = fit_interval
         super().__init__(
@@ -113,6 +120,11 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
                 self.replay_buffer_kwargs |= {"n_steps": self.n_steps, "gamma": self.gamma}
                 self.n_steps = 1  # Stable-Baselines3 would warn that it leaves them to the buffer
         super()._setup_model()
+
+    def _setup_losses(self) -> None:
+        super()._setup_losses()
+        if self.fast is True and (reason := why_not_by_hand(self)):
+            raise ValueError(f"fast=True: {reason}; use fast=None")
 
     def _new_preparation(self, losses: Mapping[str, SymmetryLoss]) -> ReplayPreparation:  # type: ignore[override]
         return ReplayPreparation(
@@ -171,7 +183,12 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
 
     @property
     def _takes_own_update(self) -> bool:
-        return self._symmetric or self._needs_symmetry
+        return self._symmetric or self._needs_symmetry or self._takes_fast_path
+
+    @property
+    def _takes_fast_path(self) -> bool:
+        wanted = self._needs_symmetry if self.fast is None else self.fast
+        return wanted and why_not_by_hand(self) is None
 
     def learn(
         self,
@@ -200,11 +217,12 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         if self._symmetric or self.actuators is not None:
             self._fit()
         steps = []
+        step = GradientSteps(self, batch_size) if self._takes_fast_path else partial(gradient_step, self)
         for number in range(gradient_steps):
             sample = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
             if isinstance(self.policy, Actuated):
                 sample = sample._replace(actions=canonical_actions(self.policy, sample.actions))
-            steps.append(gradient_step(self, sample))
+            steps.append(step(sample))
             if number % self.target_update_interval == 0:
                 polyak_update(self.critic.parameters(), self.critic_target.parameters(), self.tau)
                 polyak_update(self.batch_norm_stats, self.batch_norm_stats_target, 1.0)

@@ -150,11 +150,15 @@ def _targets(model: SymmetricSAC, sample: ReplayBufferSamples, temperature: Tens
 
 
 def _descend(network: BaseModel, loss: Tensor, whose: str) -> None:
-    if not math.isfinite(loss.item()):
-        raise NonFiniteLoss(f"the {whose} loss is not finite; the parameters were left as they are")
+    refuse_non_finite(loss.item(), whose)
     network.optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     network.optimizer.step()
+
+
+def refuse_non_finite(loss: float, whose: str) -> None:
+    if not math.isfinite(loss):
+        raise NonFiniteLoss(f"the {whose} loss is not finite; the parameters were left as they are")
 
 
 @contextmanager

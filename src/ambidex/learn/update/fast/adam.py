@@ -1,4 +1,4 @@
-"""Adam on one flat buffer: the same numbers as on a list of parameters, with one norm and one fused step."""
+"""Adam by hand, with the same numbers: on one flat buffer, with one norm and one fused step, or in place."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ class FlatAdam:
 
     def __init__(self, optimizer: Adam) -> None:
         self._optimizer = optimizer
-        options = optimizer.param_groups[0]
-        self._originals: list[Tensor] = options["params"]
+        self._originals: list[Tensor] = optimizer.param_groups[0]["params"]
         self._sizes = [original.numel() for original in self._originals]
         self._flat = torch.cat([original.detach().flatten() for original in self._originals])
         self._gradient = torch.zeros_like(self._flat)
@@ -46,15 +45,7 @@ class FlatAdam:
             self._steps.copy_(states[0]["step"])
             for name, moment in self._moments.items():
                 torch.cat([state[name].flatten() for state in states], out=moment)
-        self._options = {
-            "lr": float(options["lr"]),
-            "beta1": options["betas"][0],
-            "beta2": options["betas"][1],
-            "weight_decay": options["weight_decay"],
-            "eps": options["eps"],
-            "amsgrad": False,
-            "maximize": False,
-        }
+        self._options = _fused_options(optimizer)
 
     @property
     def parameters(self) -> dict[Tensor, Tensor]:
@@ -109,6 +100,53 @@ class FlatAdam:
         return {
             original: part.view_as(original) for original, part in zip(self._originals, parts, strict=True)
         }
+
+
+class InPlaceAdam:
+    """The parameters and the state of an optimiser themselves, for an update of a few steps, after which
+    copying them to a buffer and back would not pay.
+
+    :param optimizer: one to which `why_not_flat` does not object
+    """
+
+    def __init__(self, optimizer: Adam) -> None:
+        own: list[Tensor] = optimizer.param_groups[0]["params"]
+        self.parameters = {parameter: parameter.detach() for parameter in own}
+        self.gradients = {parameter: torch.zeros_like(parameter) for parameter in own}
+        for parameter in own:
+            if not optimizer.state[parameter]:
+                moments = {name: torch.zeros_like(parameter) for name in ("exp_avg", "exp_avg_sq")}
+                optimizer.state[parameter] = {"step": torch.zeros(()), **moments}
+        states = [optimizer.state[parameter] for parameter in own]
+        self._steps = [state["step"] for state in states]
+        self._means = [state["exp_avg"] for state in states]
+        self._squares = [state["exp_avg_sq"] for state in states]
+        self._options = _fused_options(optimizer)
+
+    def step(self) -> None:
+        torch._foreach_add_(self._steps, 1)
+        torch._fused_adam_(
+            list(self.parameters.values()),
+            list(self.gradients.values()),
+            self._means,
+            self._squares,
+            [],
+            self._steps,
+            **self._options,
+        )
+
+
+def _fused_options(optimizer: Adam) -> dict[str, Any]:
+    options = optimizer.param_groups[0]
+    return {
+        "lr": float(options["lr"]),
+        "beta1": options["betas"][0],
+        "beta2": options["betas"][1],
+        "weight_decay": options["weight_decay"],
+        "eps": options["eps"],
+        "amsgrad": False,
+        "maximize": False,
+    }
 
 
 @contextmanager

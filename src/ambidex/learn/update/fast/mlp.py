@@ -59,14 +59,12 @@ class FastMlp:
             or not
         :param nonzero: the rows in which it is not 0; None for those that `forward` chose
         """
-        inputs = self._inputs
         # Of all rows, zeros or not: a NaN where 0 is due is not left out.
         torch.sum(delta, dim=0, out=self._gradients[-1][1])
         if self._chosen is not None:
-            delta = delta.index_select(0, self._chosen)
-        elif nonzero is not None:
-            delta = delta.index_select(0, nonzero)
-            inputs = [below.index_select(0, nonzero) for below in inputs]
+            delta, inputs = delta.index_select(0, self._chosen), self._inputs
+        else:
+            delta, inputs = self._only(nonzero, delta)
         last = len(self._layers) - 1
         for index in range(last, -1, -1):
             weight_gradient, bias_gradient = self._gradients[index]
@@ -77,6 +75,33 @@ class FastMlp:
                 weight, _ = self._layers[index]
                 delta = torch.mm(delta, weight, out=self._deltas[index - 1][: len(delta)])
                 self._activate_backward(delta, inputs[index])
+
+    def backward_to_inputs(self, delta: Tensor, columns: slice, nonzero: Tensor | None = None) -> Tensor:
+        """The gradient by these columns of the rows that `forward` was given, and by no parameter.
+
+        :param delta: (rows, out) the gradient by the outputs
+        :param nonzero: the rows in which it is not 0, and of which the gradient is given; None for all
+        """
+        delta, inputs = self._only(nonzero, delta)
+        for index in range(len(self._layers) - 1, 0, -1):
+            weight, _ = self._layers[index]
+            delta = torch.mm(delta, weight, out=self._deltas[index - 1][: len(delta)])
+            self._activate_backward(delta, inputs[index])
+        return torch.mm(delta, self._layers[0][0][:, columns])
+
+    def _only(self, rows: Tensor | None, delta: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """These rows of the gradient by the outputs, and of what each layer was given."""
+        if rows is None:
+            return delta, self._inputs
+        return delta.index_select(0, rows), [below.index_select(0, rows) for below in self._inputs]
+
+
+def forward(layers: list[Dense], activation: Activation, rows: Tensor) -> Tensor:
+    """(rows, in) to (rows, out), with nothing kept for a backward pass."""
+    activate = torch.relu_ if activation == "relu" else torch.tanh_
+    for index, (weight, bias) in enumerate(layers):
+        rows = torch.addmm(bias, activate(rows) if index else rows, weight.t())
+    return rows
 
 
 def worth_choosing(flags: Tensor) -> Tensor | None:

@@ -1,4 +1,4 @@
-"""The parameters of actor and critic on the flat buffer, as the dense layers that the passes by hand take."""
+"""The parameters of actor and critic, as the dense layers that the passes by hand take."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from torch import Tensor
 
 from ambidex.learn.networks.layers import TiedLayer
 from ambidex.learn.networks.log_std import TiedLogStd
-from ambidex.learn.update.fast.adam import FlatAdam
+from ambidex.learn.update.fast.adam import FlatAdam, InPlaceAdam
 from ambidex.learn.update.fast.plain_mlp import Dense, Layer
 
 
 class DenseLayers:
-    """Weights and biases with places for their gradients: parts of the flat buffer, or, of tied layers, what
-    these expand into.
+    """Weights and biases with places for their gradients: where the optimiser has them, or, of tied layers,
+    what these expand into.
 
     :param layers: of the policy
     :param adam: the optimiser that holds their parameters
     :param penalty: of the squares of all untied parameters of tied layers
     """
 
-    def __init__(self, layers: list[Layer], adam: FlatAdam, penalty: float) -> None:
+    def __init__(self, layers: list[Layer], adam: FlatAdam | InPlaceAdam, penalty: float = 0.0) -> None:
         self.dense: list[Dense] = []
         self.gradients: list[Dense] = []
         self._tied: list[tuple[TiedLayer, list[Tensor], list[Tensor], Dense, Dense]] = []

@@ -6,13 +6,14 @@ update skip what a general policy needs: feature extractors, distribution object
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.distributions import DiagGaussianDistribution
-from stable_baselines3.common.policies import ActorCriticPolicy
+from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.torch_layers import FlattenExtractor, MlpExtractor
 from torch import Tensor, nn
@@ -80,13 +81,18 @@ def why_not_plain(policy: Any) -> str | None:
         return "the policy uses state-dependent exploration"
     if type(policy.action_dist) is not DiagGaussianDistribution:
         return f"the action distribution is a {type(policy.action_dist).__name__}, not a diagonal Gaussian"
+    extractors = policy.features_extractor_class, type(policy.mlp_extractor)
+    if extractors != (FlattenExtractor, MlpExtractor):
+        return "the policy has a feature extractor of its own"
+    return why_not_dense(policy, _networks(policy))
+
+
+def why_not_dense(policy: BasePolicy, networks: Iterable[list[nn.Module]]) -> str | None:
+    """Why these networks, of observations of this policy, are not dense layers with one activation."""
     if not isinstance(policy.observation_space, spaces.Box):
         return f"the observations are a {type(policy.observation_space).__name__}, not a Box"
     if policy.normalize_images and is_image_space(policy.observation_space):
         return "the observations are images"
-    extractors = policy.features_extractor_class, type(policy.mlp_extractor)
-    if extractors != (FlattenExtractor, MlpExtractor):
-        return "the policy has a feature extractor of its own"
     if policy.device.type != "cpu":
         return f"the policy is on {policy.device}, not on the CPU"
     if not all(parameter.requires_grad for parameter in policy.parameters()):
@@ -94,7 +100,7 @@ def why_not_plain(policy: Any) -> str | None:
     dtypes = {parameter.dtype for parameter in policy.parameters()}
     if len(dtypes) > 1 or not dtypes <= {torch.float32, torch.float64}:
         return f"the policy's parameters are of type {', '.join(map(str, dtypes))}"
-    between = {type(module) for network in _networks(policy) for module in network}
+    between = {type(module) for network in networks for module in network}
     between = {kind for kind in between if not issubclass(kind, Layer)}
     if len(between) > 1 or not between <= set(ACTIVATIONS):
         names = ", ".join(sorted(kind.__name__ for kind in between))
