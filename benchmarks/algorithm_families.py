@@ -58,8 +58,12 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     },
 }
 OF_SAC: dict[str, dict[str, Any]] = {
-    "plain": {"symmetry_samples": None},
-    "symmetric replay": {"symmetry_samples": None, "replay_buffer_class": SymmetricReplayBuffer},
+    "plain": {"symmetry_samples": None, "fast": True},
+    "symmetric replay": {
+        "symmetry_samples": None,
+        "replay_buffer_class": SymmetricReplayBuffer,
+        "fast": True,
+    },
     "MSL": {"loss": MSL(policy_weight=1.0, value_weight=0.5)},
     "ASL": {"loss": ASL(**families.ADAPTIVE | {"policy_weight": 1.0}, fit=TransitionFit())},
     "equivariant": {"symmetry_samples": None, "policy": "EquivariantMlpPolicy"},

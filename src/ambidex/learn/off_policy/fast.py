@@ -45,9 +45,11 @@ def why_not_by_hand(model: SymmetricSAC) -> str | None:
         return "the policy has a feature extractor of its own"
     optimizers = [policy.actor.optimizer, policy.critic.optimizer, model.ent_coef_optimizer]
     reasons = [why_not_flat(optimizer) for optimizer in optimizers if optimizer is not None]
-    reasons.append(
-        why_not_dense(policy, [_modules(policy.actor), *map(_layers_of, policy.critic.q_networks)])
-    )
+    networks = [_modules(policy.actor), *map(_layers_of, policy.critic.q_networks)]
+    # Of the optimisers: to walk through the modules at every update takes as long as a small gradient step.
+    learning = (policy.actor.optimizer, policy.critic.optimizer)
+    parameters = [one for optimizer in learning for one in optimizer.param_groups[0]["params"]]
+    reasons.append(why_not_dense(policy, networks, parameters))
     return next((reason for reason in reasons if reason is not None), None)
 
 

@@ -84,20 +84,23 @@ def why_not_plain(policy: Any) -> str | None:
     extractors = policy.features_extractor_class, type(policy.mlp_extractor)
     if extractors != (FlattenExtractor, MlpExtractor):
         return "the policy has a feature extractor of its own"
-    return why_not_dense(policy, _networks(policy))
+    return why_not_dense(policy, _networks(policy), policy.parameters())
 
 
-def why_not_dense(policy: BasePolicy, networks: Iterable[list[nn.Module]]) -> str | None:
-    """Why these networks, of observations of this policy, are not dense layers with one activation."""
+def why_not_dense(
+    policy: BasePolicy, networks: Iterable[list[nn.Module]], parameters: Iterable[Tensor]
+) -> str | None:
+    """Why these networks of a policy, with these parameters, are not dense layers with one activation."""
     if not isinstance(policy.observation_space, spaces.Box):
         return f"the observations are a {type(policy.observation_space).__name__}, not a Box"
     if policy.normalize_images and is_image_space(policy.observation_space):
         return "the observations are images"
     if policy.device.type != "cpu":
         return f"the policy is on {policy.device}, not on the CPU"
-    if not all(parameter.requires_grad for parameter in policy.parameters()):
+    parameters = list(parameters)
+    if not all(parameter.requires_grad for parameter in parameters):
         return "some of the policy's parameters are frozen"
-    dtypes = {parameter.dtype for parameter in policy.parameters()}
+    dtypes = {parameter.dtype for parameter in parameters}
     if len(dtypes) > 1 or not dtypes <= {torch.float32, torch.float64}:
         return f"the policy's parameters are of type {', '.join(map(str, dtypes))}"
     between = {type(module) for network in networks for module in network}
