@@ -59,9 +59,9 @@ def models() -> dict[str, Callable[[], object]]:
     found = {
         PLAIN: SAC("MlpPolicy", Noise(), **common),
         "without symmetries": SymmetricSAC("MlpPolicy", **{**own, "symmetries": None}),
-        "the same by hand": SymmetricSAC("MlpPolicy", fast=True, **{**own, "symmetries": None}),
+        "without symmetries, by hand": SymmetricSAC("MlpPolicy", fast=True, **{**own, "symmetries": None}),
         "symmetric replay": SymmetricSAC("MlpPolicy", replay_buffer_class=SymmetricReplayBuffer, **own),
-        "the same, by hand": SymmetricSAC(
+        "symmetric replay, by hand": SymmetricSAC(
             "MlpPolicy", replay_buffer_class=SymmetricReplayBuffer, fast=True, **own
         ),
         "equivariant": SymmetricSAC("EquivariantMlpPolicy", **own),
@@ -74,12 +74,12 @@ def models() -> dict[str, Callable[[], object]]:
 
 def compare_updates(rounds: int) -> None:
     seconds = timing.interleaved(models(), rounds)
-    print(f"{'update':24} {'ms/step':>8} {'ratio':>6}  lowest and highest  at most")
+    print(f"{'update':28} {'ms/step':>8} {'ratio':>6}  lowest and highest  at most")
     for name, times in seconds.items():
         lowest, highest = timing.spread(seconds, name, PLAIN)
         limit = f"{LIMITS[name]:.2f}" if name in LIMITS else ""
         print(
-            f"{name:24} {1000 * np.median(times) / STEPS:8.2f} {timing.ratio(seconds, name, PLAIN):6.2f}"
+            f"{name:28} {1000 * np.median(times) / STEPS:8.2f} {timing.ratio(seconds, name, PLAIN):6.2f}"
             f"  {lowest:.2f} to {highest:.2f}        {limit}"
         )
 

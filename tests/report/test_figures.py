@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -74,25 +75,33 @@ def test_lines_and_references(study: Path) -> None:
 
 
 def test_curves_over_the_time_that_they_cost(tmp_path: Path, write_run: WriteRun) -> None:
-    def write(method: str, seed: int, minutes: float, steps: int) -> None:
+    def write(method: str, seed: int, seconds: Any, steps: int) -> None:
         returns = {step: [float(step)] for step in (100, 200)}
         place = tmp_path / method / str(seed)
-        timings = {"cpu": 60 * minutes}
-        write_run(place, method=method, seed=seed, returns=returns, steps=steps, timings=timings)
+        write_run(place, method=method, seed=seed, returns=returns, steps=steps, timings={"cpu": seconds})
 
-    def over_time() -> dict[str, list[float]]:
+    def over_time() -> list[Chart]:
         found = charts(summarise(load_runs([tmp_path])).scenarios[0])
-        return {
-            line.label: line.x.tolist() for one in found if one.key == "return-time" for line in one.lines
-        }
+        return [one for one in found if one.key == "return-time"]
 
-    write("asl", 0, 10, 200)
-    assert over_time() == {}  # alone it says nothing that steps do not
-    write("asl", 1, 30, 200)
-    write("ppo", 0, 2, 400)
-    assert over_time() == {"PPO": [0.5, 1.0], "ASL": [10.0, 20.0]}
-    write("ppo", 1, 0, 400)
-    assert over_time() == {}  # what one seed cost is not known
+    write("asl", 0, 600, 200)
+    assert over_time() == []  # alone it says nothing that steps do not
+    write("asl", 1, 1800, 200)
+    write("ppo", 0, 120, 400)
+    write("ppo", 1, None, 400)  # not recorded
+    (chart,) = over_time()
+    assert {line.label: line.x.tolist() for line in chart.lines} == {"PPO": [0.5, 1.0], "ASL": [10.0, 20.0]}
+    assert "not recorded" not in chart.caption
+    for seed, odd in enumerate(("soon", -3, 0)):
+        write("a-first", seed, odd, 400)
+    write("b-next", 0, 60, 200)
+    (chart,) = over_time()
+    assert "Of a-first it was not recorded." in chart.caption
+    returns = charts(summarise(load_runs([tmp_path])).scenarios[0])[0]
+    colours = {line.label: line.colour for line in returns.lines}
+    assert {line.label: line.colour for line in chart.lines} == {
+        label: colour for label, colour in colours.items() if label != "a-first"
+    }
 
 
 def test_the_bands_depend_on_the_seed_and_the_means_do_not(scattered: Path) -> None:

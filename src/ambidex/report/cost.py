@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ambidex.experiment.many_runs.reading import Run
-from ambidex.experiment.one_run.metrics import COLUMNS
 
 
-def cpu_minutes(run: Run) -> float:
-    """The time of the processor; of runs that did not record it, what their parts took."""
-    timings = run.about.get("timings", {})
-    parts = COLUMNS["timings.csv"][1:]
-    seconds = timings.get("cpu", sum(timings.get(part, 0.0) for part in parts))
-    return float(seconds) / 60
+def cpu_minutes(runs: Sequence[Run]) -> float | None:
+    """The mean over the runs that recorded it; None where none did."""
+    return _mean([_seconds(run) / 60 for run in runs])
 
 
 def minutes_per_step(runs: Sequence[Run]) -> float | None:
-    """The mean over runs; None where one of them recorded no time, or there is none."""
-    costs = [cpu_minutes(run) / run.steps for run in runs if run.steps]
-    return float(np.mean(costs)) if costs and len(costs) == len(runs) and all(costs) else None
+    """The mean over the runs that recorded their time; None where none did."""
+    return _mean([_seconds(run) / 60 / run.steps for run in runs if run.steps])
+
+
+def _seconds(run: Run) -> float:
+    """0 where it is not known."""
+    seconds = run.about.get("timings", {}).get("cpu")
+    return max(float(seconds), 0.0) if isinstance(seconds, int | float) else 0.0
+
+
+def _mean(costs: Sequence[float]) -> float | None:
+    known = [cost for cost in costs if 0 < cost < math.inf]
+    return float(np.mean(known)) if known else None

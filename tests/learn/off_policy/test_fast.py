@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import gymnasium
+import numpy as np
 import pytest
 import torch
 from stable_baselines3 import SAC
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.torch_layers import FlattenExtractor
+from stable_baselines3.common.utils import set_random_seed
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from torch import nn
 
 from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.learn import MSL, SymmetricReplayBuffer, SymmetricSAC, TransitionFit
-from ambidex.learn.off_policy import sac as module
 from ambidex.learn.update.iteration import NonFiniteLoss
 from ambidex.symmetry import load
 
@@ -68,8 +73,9 @@ def gaps(one: SAC, other: SAC) -> list[float]:
         {},
         {"policy_kwargs": {"activation_fn": nn.Tanh}},
         {"policy_kwargs": {"net_arch": [], "n_critics": 1}},
-        {"policy_kwargs": {"n_critics": 3}, "ent_coef": 0.2, "target_update_interval": 3},
-        {"gradient_steps": 5, "train_freq": 5, "n_steps": 3},
+        {"policy_kwargs": {"n_critics": 3}, "ent_coef": 0.2},
+        {"gradient_steps": 5, "train_freq": 5, "target_update_interval": 3, "n_steps": 3},
+        {"n_steps": 2, "gamma": np.float64(0.97)},
         {"std_bias": 2.0},  # some above the highest deviation, which has no gradient there
         {"policy_kwargs": {"optimizer_kwargs": {**LEVEL, "betas": (0.5, 0.9), "weight_decay": 0.1}}},
     ],
@@ -90,13 +96,17 @@ def test_its_log() -> None:
 
 
 @pytest.mark.parametrize("actuators", [None, TransitionFit()])
-@pytest.mark.parametrize("activation", [nn.ReLU, nn.Tanh])
-def test_tied_layers_as_by_autograd(actuators: TransitionFit | None, activation: type[nn.Module]) -> None:
+@pytest.mark.parametrize(("activation", "steps"), [(nn.ReLU, 1), (nn.Tanh, 5)])
+def test_tied_layers_as_by_autograd(
+    actuators: TransitionFit | None, activation: type[nn.Module], steps: int
+) -> None:
     common: dict[str, Any] = {
         "symmetries": load("triangle"),
         "actuators": actuators,
         "policy_kwargs": {"activation_fn": activation},
         "fit_interval": 50,
+        "train_freq": steps,
+        "gradient_steps": steps,
     }
     by_hand = trained(SymmetricSAC, "EquivariantMlpPolicy", **common)
     by_autograd = trained(SymmetricSAC, "EquivariantMlpPolicy", fast=False, **common)
@@ -139,11 +149,69 @@ def test_a_loss_that_is_not_finite_is_refused() -> None:
     assert all(map(torch.equal, before, model.critic.parameters()))
 
 
-def test_what_was_saved_goes_on_by_hand(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained(SymmetricSAC, fast=True).save(tmp_path / "model")
-    model = SymmetricSAC.load(tmp_path / "model", TriangleVecEnv(4, scenario="triangle-rust", seed=0))
-    made = []
-    own = module.GradientSteps
-    monkeypatch.setattr(module, "GradientSteps", lambda *args: made.append(args) or own(*args))
-    model.learn(100 + 8)
-    assert model.fast is True and made
+def test_an_actors_loss_that_is_not_finite_is_refused() -> None:
+    model = trained(SymmetricSAC, fast=True)
+    assert model.log_ent_coef is not None
+    with torch.no_grad():
+        model.log_ent_coef.fill_(float("inf"))
+    model.replay_buffer.dones[:] = 1  # type: ignore[union-attr]
+    before = [parameter.clone() for parameter in model.actor.parameters()]
+    with pytest.raises(NonFiniteLoss):
+        model.train(1, 32)
+    assert all(map(torch.equal, before, model.actor.parameters()))
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "EquivariantMlpPolicy"])
+def test_what_was_saved_goes_on_to_the_bit(policy: str, tmp_path: Path) -> None:
+    model = trained(SymmetricSAC, policy, fast=True, symmetries=load("triangle"))
+    model.save(tmp_path / "model")
+    loaded = SymmetricSAC.load(tmp_path / "model", model.get_env())
+    assert loaded.fast is True
+    loaded.replay_buffer = model.replay_buffer
+    for one in (model, loaded):
+        one.set_logger(Logger(None, []))
+        set_random_seed(1)
+        one.train(3, 32)
+        one.train(2, 32)
+    assert max(gaps(model, loaded)) == 0.0
+
+
+class Numbers(gymnasium.Env[Any, Any]):
+    """Observations of two axes and any type of number."""
+
+    def __init__(self, dtype: type) -> None:
+        self.observation_space = gymnasium.spaces.Box(-9, 9, (3, 2), dtype)  # type: ignore[arg-type]
+        self.action_space = gymnasium.spaces.Box(-1, 1, (2,))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self._observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self._observe(), float(action.sum()), False, bool(self.np_random.random() < 0.1), {}
+
+    def _observe(self) -> Any:
+        numbers = self.np_random.integers(-9, 9, size=(3, 2), endpoint=True)
+        return numbers.astype(self.observation_space.dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32])
+@pytest.mark.parametrize("normalized", [False, True])
+def test_observations_of_other_types(dtype: type, normalized: bool) -> None:
+    def after(kind: type[SAC], **kwargs: Any) -> SAC:
+        env: Any = DummyVecEnv([lambda: Numbers(dtype)])
+        env = VecNormalize(env) if normalized else env
+        own = {"net_arch": [12], "optimizer_kwargs": LEVEL}
+        return kind("MlpPolicy", env, seed=0, learning_starts=20, policy_kwargs=own, **kwargs).learn(40)
+
+    assert max(gaps(after(SAC), after(SymmetricSAC, fast=True))) < 2e-5
+
+
+def test_an_optimiser_of_some_parameters_is_left_to_autograd() -> None:
+    model = trained(SymmetricSAC, fast=True)
+    heads = [*model.actor.mu.parameters(), *model.actor.log_std.parameters()]  # type: ignore[operator, union-attr]
+    model.actor.optimizer = torch.optim.Adam(heads)
+    before = [parameter.clone() for parameter in model.actor.parameters()]
+    model.train(2, 32)
+    moved = [not torch.equal(*pair) for pair in zip(before, model.actor.parameters(), strict=True)]
+    assert moved == [False] * 4 + [True] * 4

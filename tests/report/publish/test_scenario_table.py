@@ -30,7 +30,7 @@ def test_a_table_that_was_computed_by_hand(tmp_path: Path, write_run: WriteRun, 
         scenario="triangle",
         method="equivariant",
         returns={100: [3.0], 200: [4.0]},
-        timings={"rollout": 60.0, "fit": 6.0, "update": 30.0, "logging": 6.0, "evaluation": 18.0},
+        timings={"rollout": 60.0},  # by the clock: that says what else the machine did
     )
     write_run(tmp_path / "runs" / "A2.1", scenario="A2.1", method="equivariant", status="running")
     out = tmp_path / "table.csv"
@@ -40,7 +40,7 @@ def test_a_table_that_was_computed_by_hand(tmp_path: Path, write_run: WriteRun, 
     assert out.read_text().splitlines() == [
         HEAD,
         "A1.1,2,700,40.0,35.0,45.0,892,2082,2157,2183,2.0",
-        "triangle,1,1000,3.5,3.5,3.5,,,,,2.0",
+        "triangle,1,1000,3.5,3.5,3.5,,,,,",
     ]
 
 

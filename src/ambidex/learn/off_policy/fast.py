@@ -46,9 +46,11 @@ def why_not_by_hand(model: SymmetricSAC) -> str | None:
     optimizers = [policy.actor.optimizer, policy.critic.optimizer, model.ent_coef_optimizer]
     reasons = [why_not_flat(optimizer) for optimizer in optimizers if optimizer is not None]
     networks = [_modules(policy.actor), *map(_layers_of, policy.critic.q_networks)]
-    # Of the optimisers: to walk through the modules at every update takes as long as a small gradient step.
+    # Of their layers alone: a walk through all modules takes as long as a small gradient step.
+    parameters = [one for network in networks for module in network for one in module.parameters()]
     learning = (policy.actor.optimizer, policy.critic.optimizer)
-    parameters = [one for optimizer in learning for one in optimizer.param_groups[0]["params"]]
+    if {one for optimizer in learning for one in optimizer.param_groups[0]["params"]} != set(parameters):
+        reasons.append("the optimisers hold other parameters than those of the networks")
     reasons.append(why_not_dense(policy, networks, parameters))
     return next((reason for reason in reasons if reason is not None), None)
 
@@ -87,7 +89,8 @@ class GradientSteps:
     def __call__(self, sample: ReplayBufferSamples) -> Losses:
         """Temperature, critics and actor in turn; the targets of the critics follow elsewhere."""
         assert isinstance(sample.observations, Tensor) and isinstance(sample.next_observations, Tensor)
-        observations, following = sample.observations.flatten(1), sample.next_observations.flatten(1)
+        observations = sample.observations.flatten(1).float()
+        following = sample.next_observations.flatten(1).float()
         own_noise = torch.empty_like(sample.actions).normal_()
         next_noise = torch.empty_like(sample.actions).normal_()
         drawn = self._actor.draw(observations, own_noise)
@@ -121,7 +124,7 @@ class GradientSteps:
         values = [forward(dense(_layers(q)), _activation(q), rows) for q in target.q_networks]
         worth = torch.cat(values, dim=1).amin(dim=1) - temperature * drawn.log_prob
         discounts = self._model.gamma if sample.discounts is None else sample.discounts
-        return sample.rewards + (1 - sample.dones) * discounts * worth[:, None]
+        return (sample.rewards + (1 - sample.dones) * discounts * worth[:, None]).to(worth.dtype)
 
 
 class _Actor:

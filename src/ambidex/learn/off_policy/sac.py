@@ -205,7 +205,8 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Fit now and then; for each gradient step: sample, stack, forward, losses, step."""
-        if not self._takes_own_update:
+        by_hand = self._takes_fast_path
+        if not (by_hand or self._symmetric or self._needs_symmetry):
             super().train(gradient_steps, batch_size)
             return
         assert self.replay_buffer is not None
@@ -217,7 +218,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         if self._symmetric or self.actuators is not None:
             self._fit()
         steps = []
-        step = GradientSteps(self, batch_size) if self._takes_fast_path else partial(gradient_step, self)
+        step = GradientSteps(self, batch_size) if by_hand else partial(gradient_step, self)
         for number in range(gradient_steps):
             sample = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
             if isinstance(self.policy, Actuated):

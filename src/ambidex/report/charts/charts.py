@@ -9,6 +9,7 @@ import numpy as np
 
 from ambidex.common.arrays import FloatArray
 from ambidex.common.numerals import plural
+from ambidex.common.words import listed
 from ambidex.experiment.configure.methods import METHODS, Dash
 from ambidex.report.charts.colours import method_colour, series_colour
 from ambidex.report.cost import minutes_per_step
@@ -135,20 +136,26 @@ def _returns(scenario: ScenarioSummary, seed: int) -> Chart:
 
 
 def _returns_over_time(scenario: ScenarioSummary, seed: int) -> Chart:
-    """Where methods can be compared, and it is known of each what it cost."""
-    curves = {}
+    """Of the methods whose cost is known, where these are several."""
+    curves: dict[str, Curve | None] = {}
+    unknown = []
     for method in scenario.methods:
-        if method.returns is not None and (cost := minutes_per_step(method.runs)) is not None:
+        cost = minutes_per_step(method.runs)
+        curves[method.method] = None  # it keeps its place, and so its colour
+        if method.returns is not None and cost is not None:
             curves[method.method] = Curve(method.returns.steps * cost, method.returns.seeds)
-    lines = _method_lines(curves, seed) if len(curves) > 1 else []
+        elif method.returns is not None:
+            unknown.append(method_name(method.method))
+    lines = _method_lines(curves, seed)
+    left_out = f" Of {listed(unknown)} it was not recorded." if unknown else ""
     return Chart(
         "return-time",
         "returns",
         "Learning curves over time",
         "episode return",
-        lines,
+        lines if len(lines) > 1 else [],
         "The same returns over the minutes of the processor that they cost, evaluations included, as if each "
-        "step of a run had cost the same." + _band_words(lines),
+        f"step of a run had cost the same.{left_out}" + _band_words(lines),
         over=MINUTES,
     )
 

@@ -30,7 +30,7 @@ def figure_json(chart: Chart) -> str:
         "xaxis": {
             "title": {"text": chart.over.title, "standoff": 10},
             "tickformat": "~s" if chart.over.thousands else "",
-            "hoverformat": ",.0f" if chart.over.thousands else ".3~g",
+            "hoverformat": ",.0f" if chart.over.thousands else ",.3~r",
         },
         "yaxis": {"title": {"text": chart.y_title, "standoff": 10}, "exponentformat": "none"},
     }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ambidex.common.words import listed
 from ambidex.report.cost import cpu_minutes
 from ambidex.report.records import as_csv
@@ -22,8 +20,7 @@ def table_csv(summary: Summary) -> str:
 
     ``max_return_mean`` is the paper's statistic, the highest mean of five consecutive evaluations, seeds
     averaged first; ``low`` and ``high`` are the lowest and the highest seed in those same five.
-    ``cpu_minutes`` is the mean of a run: the time of the processor, or of runs that did not record it, the
-    seconds of their parts.
+    ``cpu_minutes`` is the mean of a run, over those that recorded the time of the processor.
     """
     found = {method.method for scenario in summary.scenarios for method in scenario.methods if method.runs}
     if len(found) > 1:
@@ -46,6 +43,7 @@ def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
     assert returns is not None
     seeds = returns.seeds[:, best_place(returns.mean)].mean(axis=1)
     figures = (f"{figure:.1f}" for figure in (seeds.mean(), seeds.min(), seeds.max()))
+    minutes = cpu_minutes(method.runs)
     published = {f"paper_{name}": scenario.published.get(name) for name in PAPER}
     return {
         "scenario": scenario.name,
@@ -53,5 +51,5 @@ def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
         "steps": min(run.steps for run in method.runs),
         **dict(zip(FIGURES, figures, strict=True)),
         **{name: "" if one is None else f"{one.max_return_mean:g}" for name, one in published.items()},
-        "cpu_minutes": f"{np.mean([cpu_minutes(run) for run in method.runs]):.1f}",
+        "cpu_minutes": "" if minutes is None else f"{minutes:.1f}",
     }

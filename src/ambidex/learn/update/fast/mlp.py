@@ -1,4 +1,4 @@
-"""A forward and a backward pass through linear layers, by hand, into buffers that are allocated once.
+"""A forward and a backward pass through linear layers, by hand, into standing buffers.
 
 Nearly all the time of an update goes into the matrix products here. They run at the processor's peak, so only
 fewer of them take less time: rows that cannot change a gradient are left out, which is exact.
@@ -64,7 +64,7 @@ class FastMlp:
         if self._chosen is not None:
             delta, inputs = delta.index_select(0, self._chosen), self._inputs
         else:
-            delta, inputs = self._only(nonzero, delta)
+            delta, *inputs = _only(nonzero, delta, *self._inputs)
         last = len(self._layers) - 1
         for index in range(last, -1, -1):
             weight_gradient, bias_gradient = self._gradients[index]
@@ -82,18 +82,12 @@ class FastMlp:
         :param delta: (rows, out) the gradient by the outputs
         :param nonzero: the rows in which it is not 0, and of which the gradient is given; None for all
         """
-        delta, inputs = self._only(nonzero, delta)
+        delta, *inputs = _only(nonzero, delta, *self._inputs[1:])
         for index in range(len(self._layers) - 1, 0, -1):
             weight, _ = self._layers[index]
             delta = torch.mm(delta, weight, out=self._deltas[index - 1][: len(delta)])
-            self._activate_backward(delta, inputs[index])
+            self._activate_backward(delta, inputs[index - 1])
         return torch.mm(delta, self._layers[0][0][:, columns])
-
-    def _only(self, rows: Tensor | None, delta: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """These rows of the gradient by the outputs, and of what each layer was given."""
-        if rows is None:
-            return delta, self._inputs
-        return delta.index_select(0, rows), [below.index_select(0, rows) for below in self._inputs]
 
 
 def forward(layers: list[Dense], activation: Activation, rows: Tensor) -> Tensor:
@@ -108,6 +102,10 @@ def worth_choosing(flags: Tensor) -> Tensor | None:
     """The rows whose flag is not 0 (NaN is not); None if they are so many that all are as cheap."""
     rows = flags.nonzero().flatten()
     return rows if len(rows) < WORTH_IT * len(flags) else None
+
+
+def _only(rows: Tensor | None, *tensors: Tensor) -> list[Tensor]:
+    return [one if rows is None else one.index_select(0, rows) for one in tensors]
 
 
 def _relu_backward(delta: Tensor, output: Tensor) -> None:
