@@ -25,12 +25,17 @@ run ambidex sweep --scenarios A1.1 A4.1 --methods ppo augment msl psl asl equiva
 # A motor that wears out, with the fit and without.
 run ambidex sweep --scenarios A1.1-wear "${equivariant[@]}" --seeds 1 --out runs/wear/fit
 run ambidex sweep --scenarios A1.1-wear "${equivariant[@]}" --seeds 1 --set actuators=none --out runs/wear/no-fit
-# SAC on the ant, 75 to 90 minutes each.
-for method in plain augment equivariant; do
-    run ambidex train A1.1 --algorithm sac --method $method --seed 1 --steps 300000 --set evaluation_every=5 \
+# SAC on the ant, an hour and more each.
+for method in plain augment; do
+    run ambidex train A1.1 --algorithm sac --method $method --seed 1 --steps 300000 --set evaluation_every=5 --fast \
         --out runs/sac/$method
 done
+run ambidex train A1.1 --algorithm sac --method equivariant --seed 1 --steps 300000 --set evaluation_every=5 \
+    --out runs/sac/equivariant
 # The other algorithms on the rusty triangle; curves that are there are kept.
-run python benchmarks/algorithm_families.py --seeds 10 --curves runs/algorithms --out results/algorithms-triangle
+families=(python benchmarks/algorithm_families.py --seeds 10 --curves runs/algorithms)
+for algorithm in A2C TRPO; do run "${families[@]}" --only $algorithm; done
+run "${families[@]}" --only SAC --steps 12800
+run "${families[@]}" --kept --out results/algorithms-triangle
 # The paper's own result.
 run ambidex sweep --scenarios A1.1 --methods asl psl --jobs 2 --seeds 1 --set symmetry_samples=1 --out runs/paper
