@@ -45,7 +45,7 @@ def why_not_by_hand(model: SymmetricSAC) -> str | None:
         return "the policy has a feature extractor of its own"
     optimizers = [policy.actor.optimizer, policy.critic.optimizer, model.ent_coef_optimizer]
     reasons = [why_not_flat(optimizer) for optimizer in optimizers if optimizer is not None]
-    networks = [_modules(policy.actor), *map(_layers_of, policy.critic.q_networks)]
+    networks = [_modules_of_actor(policy.actor), *map(_modules_of, policy.critic.q_networks)]
     # Of their layers alone: a walk through all modules takes as long as a small gradient step.
     parameters = [one for network in networks for module in network for one in module.parameters()]
     learning = (policy.actor.optimizer, policy.critic.optimizer)
@@ -222,19 +222,19 @@ class _Critics:
         return torch.cat([mlp.forward(rows) for mlp in self._mlps], dim=1)
 
 
-def _modules(actor: Actor) -> list[nn.Module]:
+def _modules_of_actor(actor: Actor) -> list[nn.Module]:
     parts = (actor.latent_pi, actor.mu, cast(nn.Module, actor.log_std))
-    return [module for part in parts for module in _layers_of(part)]
+    return [module for part in parts for module in _modules_of(part)]
 
 
-def _layers_of(network: nn.Module) -> list[nn.Module]:
+def _modules_of(network: nn.Module) -> list[nn.Module]:
     return list(network) if isinstance(network, nn.Sequential) else [network]
 
 
 def _layers(network: nn.Module) -> list[Layer]:
-    return [module for module in _layers_of(network) if isinstance(module, Layer)]
+    return [module for module in _modules_of(network) if isinstance(module, Layer)]
 
 
 def _activation(network: nn.Module) -> Activation:
-    between = [module for module in _layers_of(network) if not isinstance(module, Layer)]
+    between = [module for module in _modules_of(network) if not isinstance(module, Layer)]
     return ACTIVATIONS[type(between[0])] if between else "relu"

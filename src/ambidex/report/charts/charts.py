@@ -63,6 +63,7 @@ class Chart:
     :param key: names its file and its place in the page
     :param section: of the page, one of `SECTIONS`
     :param method: that it is about, where it is in the section "fit"
+    :param over: what its lines run over
     """
 
     key: str
