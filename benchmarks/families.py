@@ -64,17 +64,19 @@ def draw(curves: dict[str, np.ndarray], path: Path, *, panels: Sequence[str] = (
     width = 8 if len(panels) == 1 else 4.8 * len(panels)
     figure, row = pyplot.subplots(1, len(panels), figsize=(width, 4.5), sharey=True, squeeze=False)
     figure.set_layout_engine("constrained")
+    colors: dict[str, str] = {}  # a way of learning has the same in every panel
     for axes, panel in zip(row[0], panels, strict=True):
-        for place, (family, returns) in enumerate(
-            (family, returns) for family, returns in curves.items() if family.startswith(panel)
-        ):
+        for family, returns in curves.items():
+            if not family.startswith(panel):
+                continue
             steps = ROLLOUT * np.arange(1, returns.shape[1] + 1)
             mean, error = returns.mean(axis=0), returns.std(axis=0, ddof=1) / np.sqrt(len(returns))
             name = family.removeprefix(panel).strip()
             label = f"{name} ({len(returns)} seeds)"
             line = ":" if name in ("PPO", "plain") else "-"
-            axes.plot(steps, mean, color=f"C{place}", label=label, linestyle=line)
-            axes.fill_between(steps, mean - error, mean + error, color=f"C{place}", alpha=0.2, linewidth=0)
+            color = colors.setdefault(name, f"C{len(colors)}")
+            axes.plot(steps, mean, color=color, label=label, linestyle=line)
+            axes.fill_between(steps, mean - error, mean + error, color=color, alpha=0.2, linewidth=0)
         axes.set(xlabel="training steps", ylim=(20, 50.5), title=panel)
         axes.legend(loc="lower right")
     row[0][0].set_ylabel("deterministic return")
