@@ -25,9 +25,11 @@ from ambidex import symmetry
 from ambidex.envs.ant.bullet import BulletAnt
 from ambidex.envs.ant.task import LARGEST_TORQUE
 from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.metrics import MetricFiles
 from ambidex.experiment.one_run.progress import Silent
 from ambidex.experiment.one_run.training import Training
+from ambidex.experiment.one_run.trust.identity import Identity
 
 SCENARIO = "A1.1"
 STEPS, BATCH = 4096, 64
@@ -41,19 +43,19 @@ class Iteration:
 
     def __init__(self, method: str, fast: bool | None, epochs: int, directory: Path) -> None:
         config = resolve(SCENARIO, method, {"n_epochs": epochs, "fast": fast, "metrics_every": 1})
-        self.training = Training(config, symmetry.load("ant"), Silent())
+        self.training = training = Training(config, symmetry.load("ant"), Silent())
         directory.mkdir()
-        self.training.directory = directory
-        self.training.metrics = MetricFiles(directory)
-        (directory / "run.json").write_text('{"format": 1, "timings": {"started": ""}}')
+        training.directory = directory
+        training.metrics = MetricFiles(directory)
+        training.checkpoints = []
+        training.identity = Identity.of(config.model_dump(mode="json"), {})
+        record.create(directory, config, training.identity)
         self.parts: list[dict[str, float]] = []
 
     def __call__(self) -> None:
         training = self.training
         training.seconds = dict.fromkeys(training.seconds, 0.0)
-        training._timed("rollout", training._roll_out)
-        training._timed("logging", training._measure)
-        training._timed("update", training.model.train)
+        training.loop.iterate(1, training._timed, training._measure)
         training.iteration += 1
         training._timed("logging", training._log)
         training._timed("logging", training._checkpoint)
@@ -110,7 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer epochs and rounds")
     quick = parser.parse_args().quick
-    epochs, rounds = (5, 1) if quick else (20, 3)
+    epochs, rounds = (5, 2) if quick else (20, 3)
     time.perf_counter = time.process_time  # the parts too are measured in CPU time
     with tempfile.TemporaryDirectory() as directory:
         runs = {
