@@ -44,7 +44,7 @@ def test_every_triangle_scenario_has_a_preset(scenario, method):
 
 
 OWN = {"env": "Pendulum-v1", "symmetry": "mine.yaml"}
-AMBIDEX = (2_000_000, 4096, 1, 256, 10, 6e-4, 0.2, 0.015)
+AMBIDEX = (2_000_000, 4096, 1, 256, 10, 3e-4, 0.2, 0.015)
 PAPER = (4_000_000, 4096, 1, 64, 20, 3e-5, 0.4, None)
 
 
