@@ -160,6 +160,23 @@ def test_every_verb_shows_an_example(verb):
     assert f"Example: ambidex {verb}" in _run(verb, "--help")
 
 
+def test_other_algorithms_are_tuned_with_a_space_of_their_own(tmp_path, monkeypatch, capsys):
+    words = [
+        "ambidex",
+        "tune",
+        "--scenarios",
+        "triangle",
+        "--algorithm",
+        "sac",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    monkeypatch.setattr("sys.argv", words)
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "the search space that ships is for PPO; give sac one (--space)" in capsys.readouterr().err
+
+
 def test_wrong_input_is_one_line_and_status_2(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["ambidex", "resume", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:

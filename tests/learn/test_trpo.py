@@ -213,6 +213,26 @@ def test_the_trust_region_holds_whatever_the_loss_weighs(build: Build, loss: Any
     assert moved
 
 
+@pytest.mark.parametrize("loss", [MSL(100.0), ASL(100.0, fit=None)])
+def test_a_stiff_loss_does_not_stop_a_policy_that_is_nearly_symmetric(build: Build, loss: Any) -> None:
+    """Its valley is then far narrower than the trust region: every try of sb3-contrib's overshoots."""
+    nearly = {"net_arch": [3], "log_std_init": -0.3, "ortho_init": True}  # means of about 0
+    model = build(loss, policy_kwargs=nearly, cg_damping=1e-2)
+    for _ in range(3):
+        old = copy.deepcopy(model.policy)
+        model.train()
+        assert model.logger.name_to_value["train/is_line_search_success"]
+        assert 0 < divergence(model, old) < TARGET
+
+
+def test_the_top_of_a_parabola_is_found() -> None:
+    """J = 3 x - 10 x^2 has 3 - 10 at 1 and its top at 0.15; a line that does not bend has none."""
+    assert trust_region._top(3.0, 3.0 - 10.0, 1.0) == pytest.approx(0.15)
+    assert trust_region._top(3.0, 0.5 * 3 - 0.25 * 10, 0.5) == pytest.approx(0.15)
+    assert trust_region._top(3.0, 3.0 - 1000.0, 1.0) == pytest.approx(0.1)
+    assert trust_region._top(3.0, 4.0, 1.0) == 1.0
+
+
 class TestWithoutSymmetries:
     def test_bit_for_bit_the_parent(self, triangle: SymmetryGroup, triangle_world: World) -> None:
         variant = {"sub_sampling_factor": 2, "normalize_advantage": False}

@@ -176,7 +176,7 @@ def diagnose_zip(
     :param path: the .zip file
     :param symmetry: a description's file or catalog name
     :param observations: a file of visited observations
-    :param algorithm: the class of Stable-Baselines3 that saved it
+    :param algorithm: the class that saved it, of Stable-Baselines3 or of this package
     :param trust: that you know where the file comes from: loading it runs the code that is pickled in it
     """
     model = load_zip(path, algorithm=algorithm, trust=trust)
@@ -190,13 +190,9 @@ def load_zip(path: Path, *, algorithm: str = "PPO", trust: bool = False) -> Base
             f"{path}: loading a Stable-Baselines3 file runs the code that is pickled in it; "
             "if you know where it comes from, give --trust"
         )
-    import stable_baselines3
-
-    known = sorted(name for name in stable_baselines3.__all__ if name.isupper())
-    if algorithm not in known:
-        raise ValueError(f"no algorithm {algorithm!r} in Stable-Baselines3; there are {', '.join(known)}")
+    kind = _saving_class(algorithm)
     try:
-        model: BaseAlgorithm = getattr(stable_baselines3, algorithm).load(path, device="cpu")
+        model: BaseAlgorithm = kind.load(path, device="cpu")
     except OSError:
         raise
     except Exception as error:  # whatever the pickled code, or another class's state, runs into
@@ -205,6 +201,28 @@ def load_zip(path: Path, *, algorithm: str = "PPO", trust: bool = False) -> Base
             f"{path} cannot be loaded as {algorithm} ({reason}); --algorithm names the class that saved it"
         ) from None
     return model
+
+
+def _saving_class(name: str) -> type[BaseAlgorithm]:
+    """A class of Stable-Baselines3 or of this package, or TRPO, by its name."""
+    import stable_baselines3
+
+    from ambidex import learn
+
+    ours = [one for one in learn.__all__ if one.startswith("Symmetric") and one[len("Symmetric") :].isupper()]
+    theirs = [one for one in stable_baselines3.__all__ if one.isupper()]
+    known = sorted([*theirs, *ours, "TRPO"])
+    if name not in known:
+        raise ValueError(f"no algorithm {name!r}; there are {', '.join(known)}")
+    try:
+        if name == "TRPO":
+            import sb3_contrib
+
+            return sb3_contrib.TRPO
+        kind: type[BaseAlgorithm] = getattr(learn if name in ours else stable_baselines3, name)
+    except ImportError:
+        raise ValueError(f"{name} needs sb3-contrib: pip install 'ambidex[contrib]'") from None
+    return kind
 
 
 def _finite(path: Path) -> Observations:

@@ -15,6 +15,7 @@ from stable_baselines3 import PPO, SAC
 from ambidex.diagnosis.policy_files.evaluation import evaluate_policy_file
 from ambidex.diagnosis.policy_files.reading import answers, read_policy
 from ambidex.diagnosis.policy_files.visited import read_visited
+from ambidex.learn import SymmetricSAC, TransitionFit
 from ambidex.symmetry import SymmetryGroup, load
 from tests.symmetry.files.export.robots import MIRROR
 
@@ -86,6 +87,21 @@ def test_a_zip_of_stable_baselines3(tmp_path: Path) -> None:
     )
     assert [one.transform for one in found.transforms] == list(load("triangle").names)
     assert found.worst.value > 0.1
+
+
+@pytest.mark.parametrize("kind", ["SymmetricSAC", "TRPO"])
+def test_a_zip_of_this_package_and_of_sb3_contrib(kind: str, tmp_path: Path) -> None:
+    env = gymnasium.make("ambidex/Triangle-v0")
+    if kind == "TRPO":
+        model: Any = pytest.importorskip("sb3_contrib").TRPO("MlpPolicy", env)
+    else:
+        group, fit = load("triangle"), TransitionFit()
+        model = SymmetricSAC(
+            "EquivariantMlpPolicy", env, symmetries=group, actuators=fit, buffer_size=2000, device="cpu"
+        )
+    model.save(tmp_path / "policy.zip")
+    policy = read_policy(tmp_path / "policy.zip", algorithm=kind, trust=True)
+    np.testing.assert_array_equal(policy.act(ROWS), model.predict(ROWS, deterministic=True)[0])
 
 
 class Grouped(gymnasium.Env[Any, Any]):

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from gymnasium import spaces
 
 from ambidex import symmetry
 from ambidex.experiment.configure import build
@@ -79,6 +81,31 @@ def test_settings_reach_the_model(name: str, kind: type) -> None:
 def test_a_setting_of_another_algorithm_is_refused(algorithm: str, setting: dict, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         resolve("triangle", "msl", {"algorithm": algorithm, **setting})
+
+
+def test_a_setting_without_effect_is_refused() -> None:
+    with pytest.raises(ValueError, match="'sac' takes no log_std_init; leave it out"):
+        resolve("triangle", "msl", {"algorithm": "sac", "log_std_init": -2.0})
+    with pytest.raises(ValueError, match="method 'augment' of algorithm 'sac' takes no policy_weight"):
+        resolve("triangle", "augment", {"algorithm": "sac", "policy_weight": 2.0})
+    assert resolve("triangle", "msl", {"algorithm": "sac", "policy_weight": 2.0})
+
+
+def test_actions_that_an_algorithm_cannot_use_are_refused() -> None:
+    sac = resolve(None, "plain", {"env": "CartPole-v1", "algorithm": "sac"})
+    with pytest.raises(ValueError, match=r"'sac' needs continuous actions \(a Box\); .* Discrete\(2\)"):
+        build.build_model(sac, build.training_environment(sac), None)
+    endless = resolve(None, "plain", {"env": "CartPole-v1"})
+    env = build.training_environment(endless)
+    env.action_space = spaces.Box(-np.inf, 1.0, (2,))
+    with pytest.raises(ValueError, match="actions have no bounds"):
+        build.build_model(endless, env, None)
+
+
+@pytest.mark.parametrize("algorithm", ["a2c", "trpo", "sac"])
+def test_on_the_triangle_every_algorithm_is_evaluated_on_the_way(algorithm: str) -> None:
+    config = resolve("triangle-rust", "plain", {"algorithm": algorithm})
+    assert (config.steps, config.iteration_steps, config.evaluation_every) == (25_600, 256, 10)
 
 
 def test_runs_are_called_by_method_and_by_algorithm_if_that_is_not_ppo() -> None:

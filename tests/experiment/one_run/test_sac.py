@@ -13,6 +13,7 @@ import pytest
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run import record, replay_pieces, run
 from ambidex.experiment.one_run.off_policy_loop import PIECES
+from ambidex.experiment.one_run.progress import Silent
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.evaluate import evaluate
 from tests.experiment.one_run.test_resume import _assert_equal, _stop_after
@@ -140,3 +141,14 @@ def test_refusals() -> None:
         small("asl", 1, n_epochs=3)
     with pytest.raises(ValueError, match="does not learn its ent_coef"):
         resolve("triangle-rust", "asl", {"ent_coef": "auto"})
+
+
+def test_a_run_that_ends_before_it_learns_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class Listener(Silent):
+        def warn(self, message: str) -> None:
+            said.append(message)
+
+    run.train(small("ppo", 1, learning_starts=500), tmp_path / "run", reporter=Listener())
+    assert [one for one in said if "learns nothing: 32 steps end before learning_starts, 500" in one]

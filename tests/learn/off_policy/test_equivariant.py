@@ -156,6 +156,27 @@ def test_expanding_once_gives_the_same_gradients(world: Any) -> None:
         torch.testing.assert_close(two, three, atol=1e-5, rtol=1e-4)
 
 
+def test_what_a_callback_copies_or_sets_answers_with_its_own_weights(world: Any) -> None:
+    """Roll-outs keep the dense weights of the actor, which a callback's copies must not."""
+    group = load("triangle")
+    model = model_of(small_world(world, group), group)
+    newer = model_of(small_world(world, group), group, seed=5)
+    states = np.random.default_rng(0).normal(size=(4, 10)).astype(np.float32)
+    expected = newer.predict(states, deterministic=True)[0]
+    copies: list[Any] = []
+
+    def callback(*_: Any) -> bool:
+        if not copies:
+            copies.append(copy.deepcopy(model.policy))
+            model.policy.load_state_dict(newer.policy.state_dict())
+            np.testing.assert_array_equal(model.predict(states, deterministic=True)[0], expected)
+        return True
+
+    model.learn(5, callback=callback)
+    copies[0].load_state_dict(newer.policy.state_dict())
+    np.testing.assert_array_equal(copies[0].predict(states, deterministic=True)[0], expected)
+
+
 def test_refusals(world: Any) -> None:
     group = load("ant")
     env = small_world(world, group)

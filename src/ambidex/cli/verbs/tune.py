@@ -23,6 +23,7 @@ from ambidex.cli.options import (
     say,
     whole_number,
 )
+from ambidex.experiment.configure.algorithms import PPO
 from ambidex.experiment.configure.methods import EQUIVARIANT
 
 app = typer.Typer()
@@ -82,6 +83,8 @@ def tune(
 
     if bool(scenarios) == bool(env):
         raise ValueError("give either --scenarios, or --env with --symmetry")
+    if space is None and algorithm not in (None, PPO.name):
+        raise ValueError(f"the search space that ships is for {PPO.label}; give {algorithm} one (--space)")
     overrides: dict[str, Any] = read_assignments(assignments or [])
     given = {
         "env": env,

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ambidex.experiment.one_run.loops import Loop
 
 
+EVERY_METHOD = "every method"
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """A learner.
@@ -42,6 +45,8 @@ class Algorithm:
     :param logged: the columns of `progress.csv` that it logs under other names than PPO
     :param adapted: what it makes of the arguments of a method
     :param tunes_entropy: whether ``ent_coef`` may be ``auto``
+    :param only_boxes: whether it has no use for discrete actions
+    :param unused: settings that it does nothing with, for each method or for `EVERY_METHOD`
     """
 
     name: str
@@ -55,6 +60,8 @@ class Algorithm:
     logged: Mapping[str, str] = field(default_factory=dict)
     adapted: Callable[[dict[str, Any]], dict[str, Any]] = lambda arguments: arguments
     tunes_entropy: bool = False
+    only_boxes: bool = False
+    unused: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[a-z][a-z0-9]*", self.name):
@@ -66,6 +73,17 @@ class Algorithm:
             raise ValueError(
                 f"method {method.name!r} is not for algorithm {self.name!r}: {self.refused[method.name]}"
             )
+
+    def why_not_setting(self, name: str, method: str) -> str | None:
+        """Why a setting of `Hyperparameters` is not for this algorithm and method; None if it may be."""
+        if name in settings_of_algorithms() - set(self.hyperparameters):
+            takers = [other.name for other in ALGORITHMS if name in other.hyperparameters]
+            return f"algorithm {self.name!r} takes no {name}, which is for {' and '.join(takers)}"
+        if name in self.unused.get(EVERY_METHOD, ()):
+            return f"algorithm {self.name!r} takes no {name}"
+        if name in self.unused.get(method, ()):
+            return f"method {method!r} of algorithm {self.name!r} takes no {name}"
+        return None
 
     def arguments(self, hyperparameters: Hyperparameters) -> dict[str, Any]:
         """Its own settings, as keywords of its class."""
@@ -274,6 +292,11 @@ ALGORITHMS: Registry[Algorithm] = Registry(
             logged={"policy_loss": "train/actor_loss", "value_loss": "train/critic_loss"},
             adapted=_for_a_replay,
             tunes_entropy=True,
+            only_boxes=True,
+            unused={
+                EVERY_METHOD: ("log_std_init", "ortho_init"),
+                "augment": ("policy_weight", "value_weight", "denominator", "symmetry_samples"),
+            },
         ),
     ],
 )

@@ -10,7 +10,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 
-from ambidex.experiment.configure.algorithms import ALGORITHMS
+from ambidex.experiment.configure.algorithms import ALGORITHMS, Algorithm
 from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.fits import FITS
 from ambidex.experiment.configure.methods import METHODS
@@ -85,6 +85,7 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
     """An untrained model, seeded."""
     h = config.hyperparameters
     algorithm = ALGORITHMS.get(config.algorithm)
+    _refuse_actions(algorithm, env.action_space)
     kind: Any = algorithm.model()
     own = algorithm.arguments(h)
     if "std_floor" in own:
@@ -100,6 +101,17 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
         device="cpu",
     )
     return model
+
+
+def _refuse_actions(algorithm: Algorithm, space: gym.Space[Any]) -> None:
+    """What Stable-Baselines3 would only assert."""
+    if not isinstance(space, gym.spaces.Box):
+        if algorithm.only_boxes:
+            raise ValueError(
+                f"algorithm {algorithm.name!r} needs continuous actions (a Box); the environment has {space}"
+            )
+    elif not (np.isfinite(space.low) & np.isfinite(space.high)).all():
+        raise ValueError(f"the environment's actions have no bounds: {space}; wrap it so that they have some")
 
 
 def floor_of_noise(floor: float, space: gym.Space[Any]) -> float | None:

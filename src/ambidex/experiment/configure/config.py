@@ -221,8 +221,8 @@ class RunConfig(_Strict):
             )
         if self.hyperparameters.normalize and "n_steps" not in ALGORITHMS.get(self.algorithm).hyperparameters:
             raise ValueError(
-                f"algorithm {self.algorithm!r} learns from steps of long ago, and normalisation has changed "
-                "since; leave normalize out"
+                f"algorithm {self.algorithm!r} has no normalisation in runs yet; leave normalize out, or "
+                "put VecNormalize around the environment in Python"
             )
         if self.hyperparameters.actuators is not None and METHODS.get(self.method).wrap is not None:
             raise ValueError(

@@ -83,7 +83,7 @@ def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> 
     chosen = method_called(method)
     algorithm = ALGORITHMS.get(overrides.get("algorithm", PPO.name))
     given = merge({}, overrides)["hyperparameters"]
-    _refuse_settings_of_others(algorithm, given)
+    _refuse_settings_of_others(algorithm, chosen.name, given)
     name = overrides.get("preset") or default_preset(scenario, chosen.name)
     base: dict[str, Any] = {"scenario": scenario, "method": chosen.name, "hyperparameters": {}}
     preset = _preset(scenario, chosen.name, name)
@@ -116,14 +116,10 @@ def _with_possible_actuators(config: RunConfig) -> RunConfig:
     return config.model_copy(update={"hyperparameters": without})
 
 
-def _refuse_settings_of_others(algorithm: Algorithm, given: Mapping[str, Any]) -> None:
+def _refuse_settings_of_others(algorithm: Algorithm, method: str, given: Mapping[str, Any]) -> None:
     for name in given:
-        if name in settings_of_algorithms() - set(algorithm.hyperparameters):
-            takers = [other.name for other in ALGORITHMS if name in other.hyperparameters]
-            raise ValueError(
-                f"algorithm {algorithm.name!r} takes no {name}, which is for {' and '.join(takers)}; "
-                "leave it out"
-            )
+        if reason := algorithm.why_not_setting(name, method):
+            raise ValueError(f"{reason}; leave it out")
 
 
 def _fit(preset: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -103,6 +103,9 @@ class Training:
         algorithm = ALGORITHMS.get(config.algorithm)
         self.loop = algorithm.loop()(self.model, self.env, callback, config.steps)
         self.logged = {**LOGGED, **algorithm.logged}
+        starts = config.hyperparameters.learning_starts
+        if "learning_starts" in algorithm.hyperparameters and config.steps <= starts:
+            reporter.warn(f"learns nothing: {config.steps:,} steps end before learning_starts, {starts:,}")
         culprit = environment_state.inexact(self.env) or environment_state.inexact(self.evaluation_env)
         if culprit is not None:
             reporter.warn(

@@ -50,6 +50,14 @@ class TiedStack(nn.Sequential):
         super().__init__(*modules)
         self._dense: list[Dense] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy keeps no dense weights: nobody would renew them."""
+        return self.__dict__ | {"_dense": None}
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._dense = None
+
     def expand(self) -> list[Dense]:
         """The dense weight and bias of each tied layer."""
         return [

@@ -7,7 +7,9 @@ The actor ascends
 
 along ``H^-1 grad J``, H the curvature of the KL divergence (its mean over the states of the roll-out and the
 action elements, as sb3-contrib has it), and goes back on that line until J has grown and the divergence is
-below ``target_kl``: the bound holds whatever the losses weigh. The critic, whose steps come after the
+below ``target_kl``: the bound holds whatever the losses weigh. H knows nothing of a symmetry loss, whose
+valley may be far narrower than the trust region; where sb3-contrib would give up, the line is searched on
+toward the top of a parabola. The critic, whose steps come after the
 actor's, descends on
 
     (V(s) - V_targ)^2 + sum over the K images of value_weight * (V(f(s)) - V_targ)^2 * gate
@@ -184,23 +186,47 @@ def _step(
         return None, parameters
     # KL = x^T H x / 2 is target_kl at this multiple of the direction.
     longest = math.sqrt(2 * model.target_kl / bend) * direction
-    return _line_search(model, actor, before, parameters, longest), parameters
+    slope = float(ascent @ longest)
+    return _line_search(model, actor, before, parameters, longest, slope), parameters
 
 
 @torch.no_grad()
 def _line_search(
-    model: SymmetricTRPO, actor: _Actor, before: _Evaluation, parameters: list[Parameter], longest: Tensor
+    model: SymmetricTRPO,
+    actor: _Actor,
+    before: _Evaluation,
+    parameters: list[Parameter],
+    longest: Tensor,
+    slope: float,
 ) -> _Evaluation | None:
+    """sb3-contrib's tries, and where there are images as many more.
+
+    :param slope: of J along ``longest``, at the start
+    """
     start = parameters_to_vector(parameters)
     share = 1.0
-    for _ in range(model.line_search_max_iter):
+    tries = model.line_search_max_iter
+    for number in range(tries if actor.images is None else 2 * tries):
         vector_to_parameters(start + share * longest, parameters)
         after = actor.evaluate()
         if actor.divergence(after) < model.target_kl and after.objective > before.objective:
             return after
-        share *= model.line_search_shrinking_factor
+        shrunk = model.line_search_shrinking_factor * share
+        if number + 1 < tries:
+            share = shrunk
+        else:
+            share = min(shrunk, _top(slope, float(after.objective - before.objective), share))
     vector_to_parameters(start, parameters)
     return None
+
+
+def _top(slope: float, gain: float, share: float) -> float:
+    """Where a parabola that begins with ``slope``, and has ``gain`` at ``share``, is highest.
+
+    No nearer than a tenth of the share, since J is no parabola.
+    """
+    bend = 2 * (slope * share - gain) / share**2
+    return max(slope / bend, share / 10) if bend > 0 else share
 
 
 def _flat(gradients: tuple[Tensor, ...]) -> Tensor:
