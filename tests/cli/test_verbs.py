@@ -58,15 +58,16 @@ def test_steps_that_are_no_whole_iterations_are_said_at_the_start(tmp_path, monk
     assert line.startswith("ambidex/Triangle-v0 ppo seed 0: 8,192 of 8,192 steps")
 
 
-def test_another_algorithm_from_training_to_export(tmp_path, tiny):
+@pytest.mark.parametrize("algorithm", ["a2c", "trpo"])
+def test_another_algorithm_from_training_to_export(algorithm, tmp_path, tiny):
     directory = tmp_path / "run"
     settings = _settings({key: tiny[key] for key in ("n_steps", "num_envs", "net_arch", "evaluation_every")})
-    words = ["train", "triangle-rust", "--algorithm", "trpo", "--method", "msl", "--steps", 512]
+    words = ["train", "triangle-rust", "--algorithm", algorithm, "--method", "msl", "--steps", 512]
     output = _run(*words, "--out", directory, "--set", "rounds=1", *settings)
-    assert "triangle-rust trpo-msl seed 0: 512 of 512 steps" in output
-    assert json.loads((directory / "run.json").read_text())["config"]["algorithm"] == "trpo"
+    assert f"triangle-rust {algorithm}-msl seed 0: 512 of 512 steps" in output
+    assert json.loads((directory / "run.json").read_text())["config"]["algorithm"] == algorithm
     assert "mean return" in _run("evaluate", directory, "--episodes", 1)
-    assert "triangle-rust, trpo-msl, seed 0" in _run("diagnose", directory, "--states", 64)
+    assert f"triangle-rust, {algorithm}-msl, seed 0" in _run("diagnose", directory, "--states", 64)
     assert "equal to the policy" in _run("export", directory, "--onnx", tmp_path / "policy.onnx")
     refused = runner.invoke(cli.app, ["train", "triangle", "--algorithm", "a2c", "--set", "clip_range=0.1"])
     assert "takes no clip_range" in str(refused.exception)
@@ -94,6 +95,8 @@ def test_a_robot_of_ones_own_is_tuned_as_it_is_trained(tmp_path, monkeypatch):
         raise RunFailed("seen")
 
     monkeypatch.setattr(search, "search", stop)
+    space = tmp_path / "space.yaml"
+    space.write_text("target_kl: [0.01, 0.02]\n")
     words = "tune --env carts:Cart-v0 --symmetry cart.yaml --env-arg weak=0.5 --num-envs 8 --normalize"
     _run(
         *words.split(),
@@ -101,6 +104,8 @@ def test_a_robot_of_ones_own_is_tuned_as_it_is_trained(tmp_path, monkeypatch):
         "processes",
         "--algorithm",
         "trpo",
+        "--space",
+        space,
         "--budget",
         "1e5",
         "--out",
