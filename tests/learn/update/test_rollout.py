@@ -141,6 +141,30 @@ def test_buffer_and_locals_are_those_of_stable_baselines(envs: int, policy_kwarg
     assert list(short.ep_success_buffer) == list(plain.ep_success_buffer)
 
 
+def test_a_callback_that_reads_values_changes_nothing() -> None:
+    watched = buffers(algorithm(ShortRollouts, 3), 2, Recorder())
+    alone = buffers(algorithm(ShortRollouts, 3), 2)
+    for ours, theirs in zip(watched, alone, strict=True):
+        for name in theirs:
+            np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+
+
+class Blind(BaseCallback):
+    reads_values = False
+
+    def _on_step(self) -> bool:
+        self.has_values = "values" in self.locals
+        return True
+
+
+@pytest.mark.parametrize("beside", [[], [Recorder()]])
+def test_values_of_each_step_are_there_for_whoever_may_read_them(beside: list[BaseCallback]) -> None:
+    blind = Blind()
+    _, callback = (model := algorithm(ShortRollouts, 1))._setup_learn(100, [blind, *beside])
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 32)  # type: ignore[arg-type]
+    assert blind.has_values == bool(beside)
+
+
 class Sheets(gymnasium.Env[np.ndarray, np.ndarray]):
     """Observations and actions of two dimensions, of double precision."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+from stable_baselines3.common.vec_env.util import dict_to_obs
 
 from ambidex.common.files import Arrays
 
@@ -34,6 +36,27 @@ class Kept(gym.Wrapper[Any, Any, Any, Any]):
         environment_state.restore(self.env, arrays)
 
 
+class HereVecEnv(DummyVecEnv):
+    """Copies arrays where Stable-Baselines3 has a deep copy, which takes a tenth of a quick step."""
+
+    def step_wait(self) -> VecEnvStepReturn:
+        infos: list[dict[str, Any]] = []
+        for index, env in enumerate(self.envs):
+            observation, reward, terminated, truncated, told = env.step(self.actions[index])
+            info = {**told, "TimeLimit.truncated": truncated and not terminated}
+            self.buf_rews[index] = reward
+            self.buf_dones[index] = terminated or truncated
+            if terminated or truncated:
+                info["terminal_observation"] = deepcopy(observation)
+                observation, self.reset_infos[index] = env.reset()
+            self._save_obs(index, observation)
+            infos.append(info)
+        return self._obs_from_buf(), self.buf_rews.copy(), self.buf_dones.copy(), infos
+
+    def _obs_from_buf(self) -> VecEnvObs:
+        return dict_to_obs(self.observation_space, {key: part.copy() for key, part in self.buf_obs.items()})
+
+
 class ApartVecEnv(SubprocVecEnv):
     """Rewards are rounded as in one process, so that both give the same numbers."""
 
@@ -52,4 +75,4 @@ def step_together(make: Callable[[], gym.Env], count: int, stepping: Stepping) -
     """
     if stepping == "processes":
         return ApartVecEnv([lambda: Kept(make())] * count)
-    return DummyVecEnv([make] * count)
+    return HereVecEnv([make] * count)

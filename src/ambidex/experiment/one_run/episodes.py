@@ -9,6 +9,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from ambidex.learn.update.fast.rollout import one_blas_thread
+
 Act = Callable[[Any], np.ndarray]
 
 
@@ -21,6 +23,7 @@ class Episode:
     length: int
 
 
+@one_blas_thread
 def run_episodes(act: Act, env: gym.Env, count: int) -> list[Episode]:
     """``count`` episodes of a policy; an evaluation environment walks its goals from one to the next.
 

@@ -8,7 +8,8 @@ outlives its scales, what the robot got.
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,11 +49,14 @@ class Actuated(BasePolicy):
 
     def unscale_action(self, scaled_action: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """From canonical commands, ``(..., n)``, to what the robot gets, clipped to its range."""
+        return self.commands()(scaled_action)
+
+    def commands(self) -> Callable[[npt.NDArray[Any]], npt.NDArray[Any]]:
+        """`unscale_action` with the scales as they are now, for a roll-out, in which they do not change."""
         space = self.action_space
         assert isinstance(space, spaces.Box)
         scale, offset = self.actuator_scale.numpy(force=True), self.actuator_offset.numpy(force=True)
-        commands: npt.NDArray[Any] = np.clip(offset + scale * scaled_action, space.low, space.high)
-        return commands.astype(space.low.dtype, copy=False)
+        return partial(_commands, scale=scale.copy(), offset=offset.copy(), low=space.low, high=space.high)
 
     def scale_action(self, action: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """From commands, ``(..., n)``, to canonical ones."""
@@ -68,6 +72,17 @@ class Actuated(BasePolicy):
         """Not between a roll-out and its update, so that every ratio begins at 1."""
         self.actuator_scale.copy_(torch.from_numpy(scale))
         self.actuator_offset.copy_(torch.from_numpy(offset))
+
+
+def _commands(
+    canonical: npt.NDArray[Any],
+    scale: npt.NDArray[Any],
+    offset: npt.NDArray[Any],
+    low: npt.NDArray[Any],
+    high: npt.NDArray[Any],
+) -> npt.NDArray[Any]:
+    clipped: npt.NDArray[Any] = np.minimum(np.maximum(offset + scale * canonical, low), high)
+    return clipped.astype(low.dtype, copy=False)
 
 
 @cache

@@ -25,6 +25,8 @@ def require_finite_rollout(model: Any) -> None:
 class RequireFiniteEnds(BaseCallback):
     """The same of observations where an episode is cut off, which leave only their value in a roll-out."""
 
+    reads_values = False
+
     def _on_step(self) -> bool:
         step = self.model.rollout_buffer.pos  # type: ignore[attr-defined]
         for environment in np.flatnonzero(self.locals["dones"]).tolist():

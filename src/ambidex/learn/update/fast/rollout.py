@@ -3,7 +3,8 @@
 `collect_rollouts` does what Stable-Baselines3's method of that name does: the same noise, and actions, values
 and log-probabilities that agree to rounding; the same buffer, callbacks and their locals. Only the way
 through the policy is shorter: a few products of numpy matrices, which for single states cost a fraction of
-the same products by torch. The weights are read once, after the callback's start.
+the same products by torch. The weights are read once, after the callback's start. What the critic says of all
+states is computed at the end, in large products; step by step only for callbacks that may read it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from stable_baselines3.common.buffers import RolloutBuffer
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
@@ -27,6 +28,7 @@ from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.update.fast.plain_mlp import Activation, Layer, PlainMlp, dense, why_not_plain
 
 Array = npt.NDArray[Any]
+CHUNK = 1024  # rows of one product, whose results stay in the processor's cache
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -93,14 +95,16 @@ def collect_rollouts(
     noise = torch.from_numpy(deviation)  # the same memory
     low = model.action_space.low  # type: ignore[attr-defined]
     to_robot = _commands(model.policy)
+    shows_values = _may_read_values(callback)
     while n_steps < n_rollout_steps:
         obs: Array = model._last_obs  # type: ignore[assignment]
         noise.normal_()
         actions = (actor(obs) + deviation * std).reshape(-1, *low.shape)
         clipped_actions = to_robot(actions)
-        state_values = critic(obs)
         log_densities = log_density_at_mean - 0.5 * (deviation * deviation).sum(axis=1)
-        obs_tensor, values, log_probs = map(torch.from_numpy, (obs, state_values, log_densities))
+        obs_tensor, log_probs = torch.from_numpy(obs), torch.from_numpy(log_densities)
+        if shows_values:
+            values = torch.from_numpy(critic(obs))
         new_obs, rewards, dones, infos = env.step(clipped_actions)
 
         model.num_timesteps += env.num_envs
@@ -115,7 +119,6 @@ def collect_rollouts(
         rollout_buffer.actions[n_steps] = actions.reshape(env.num_envs, -1)
         rollout_buffer.rewards[n_steps] = rewards
         rollout_buffer.episode_starts[n_steps] = model._last_episode_starts
-        rollout_buffer.values[n_steps] = state_values[:, 0]
         rollout_buffer.log_probs[n_steps] = log_densities
         n_steps += 1
         rollout_buffer.pos = n_steps
@@ -123,6 +126,7 @@ def collect_rollouts(
         model._last_obs = new_obs  # type: ignore[assignment]
         model._last_episode_starts = dones
 
+    rollout_buffer.values[:] = _values(critic, rollout_buffer.observations)
     values = torch.from_numpy(critic(new_obs))  # type: ignore[arg-type]
     rollout_buffer.compute_returns_and_advantage(last_values=values, dones=dones)
     callback.update_locals({**locals(), "self": model})
@@ -130,10 +134,28 @@ def collect_rollouts(
     return True
 
 
+def _may_read_values(callback: BaseCallback) -> bool:
+    """Whether a callback may look at what the critic says of each state; one that does not may say so with
+    an attribute ``reads_values = False``."""
+    if type(callback) is CallbackList:
+        return any(map(_may_read_values, callback.callbacks))
+    if type(callback) is ConvertCallback:
+        return callback.callback is not None
+    return getattr(callback, "reads_values", True)
+
+
+def _values(critic: _Network, observations: Array) -> Array:
+    """(steps, environments) what a critic says of all states of a roll-out."""
+    steps, environments = observations.shape[:2]
+    rows = observations.reshape(steps * environments, -1)
+    values = [critic(rows[start : start + CHUNK]) for start in range(0, len(rows), CHUNK)]
+    return np.concatenate(values).reshape(steps, environments)
+
+
 def _commands(policy: Any) -> Callable[[Array], Array]:
     """From what the network says to what the environment gets."""
     if isinstance(policy, Actuated):
-        return policy.unscale_action
+        return policy.commands()
     return partial(_clipped, low=policy.action_space.low, high=policy.action_space.high)
 
 
@@ -166,7 +188,6 @@ def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
     to_robot = _commands(policy)
     size = math.prod(policy.observation_space.shape or ())
 
-    @one_blas_thread
     def act(observations: Array) -> Array:
         is_one = observations.size == size and observations.ndim == len(policy.observation_space.shape or ())
         actions = actor(observations.reshape(-1, size)).reshape(-1, *low.shape)
