@@ -50,13 +50,14 @@ def test_generators_are_enough(ant: SymmetryGroup, make_world: Callable[[int, in
     assert not mirror.is_symmetric_under(ant["r90"])
 
 
+@pytest.mark.parametrize("batches", [8, 400])
 def test_statistics_are_those_of_all_images(
-    ant: SymmetryGroup, make_world: Callable[[int, int], Any]
+    ant: SymmetryGroup, make_world: Callable[[int, int], Any], batches: int
 ) -> None:
     """Against feeding every image of every observation to plain statistics, the prior's weight apart."""
     env = SymmetricVecNormalize(DummyVecEnv([lambda: make_world(28, 8)]), symmetries=ant)
     observations = np.random.default_rng(1).normal(1.0, 2.0, size=(400, 28))
-    for batch in np.split(observations, 8):
+    for batch in np.split(observations, batches):
         env.obs_rms.update(batch)
     images = np.concatenate([observations, *(transform.observation(observations) for transform in ant)])
     np.testing.assert_allclose(env.obs_rms.mean, images.mean(axis=0), atol=1e-5)
@@ -73,12 +74,13 @@ def test_plain_statistics_do_not_commute(ant: SymmetryGroup, make_world: Callabl
     assert np.abs(there - ant["xz"].observation(env.normalize_obs(observations))).max() > 0.1
 
 
+@pytest.mark.parametrize("robots", [1, 3])
 def test_rewards_are_normalised_as_by_stable_baselines3(
-    ant: SymmetryGroup, make_world: Callable[[int, int], Any]
+    ant: SymmetryGroup, make_world: Callable[[int, int], Any], robots: int
 ) -> None:
     """Step by step the same numbers, in training and with the statistics held still."""
     kwargs = {"gamma": 0.9, "clip_reward": 1.5, "epsilon": 1e-6}
-    venvs = [DummyVecEnv([lambda: make_world(28, 8)] * 3) for _ in range(2)]
+    venvs = [DummyVecEnv([lambda: make_world(28, 8)] * robots) for _ in range(2)]
     ours, theirs = SymmetricVecNormalize(venvs[0], symmetries=ant, **kwargs), VecNormalize(venvs[1], **kwargs)
     for env in (ours, theirs):
         env.seed(0)
@@ -88,7 +90,7 @@ def test_rewards_are_normalised_as_by_stable_baselines3(
     for step in range(80):
         if step == 60:
             ours.training = theirs.training = False
-        actions = rng.uniform(-1, 1, size=(3, 8)).astype(np.float32)
+        actions = rng.uniform(-1, 1, size=(robots, 8)).astype(np.float32)
         (_, found, _, _), (_, expected, _, _) = ours.step(actions), theirs.step(actions)
         np.testing.assert_array_equal(found, expected)
         np.testing.assert_array_equal(ours.get_original_reward(), theirs.get_original_reward())
@@ -96,7 +98,7 @@ def test_rewards_are_normalised_as_by_stable_baselines3(
     assert np.std(rewards) > 0.1
     for name in ("mean", "var", "count"):
         np.testing.assert_array_equal(getattr(ours.ret_rms, name), getattr(theirs.ret_rms, name))
-    assert ours.ret_rms.count > 100
+    assert ours.ret_rms.count >= 60
 
 
 def test_dict_observations(world: type) -> None:

@@ -39,17 +39,21 @@ class Orbits:
                         waiting.append(source)
                     elif self.sign[source] != sign:
                         flipped.add(number)
-        self.length = np.bincount(self.orbit)
-        self.has_mean = np.array([number not in flipped for number in range(len(self.length))])
+        numbers = np.arange(self.orbit.max() + 1)
+        self.has_mean = ~np.isin(numbers, list(flipped))
+        members = self.orbit == numbers[:, None]
+        self._means = members / members.sum(axis=1, keepdims=True)  # (orbits, size)
+        self._signed_means = self._means * self.sign * self.has_mean[:, None]
 
     def average(self, values: FloatArray) -> FloatArray:
         """Of each element, the mean over its orbit."""
-        averages: FloatArray = (np.bincount(self.orbit, values) / self.length)[self.orbit]
+        averages: FloatArray = (self._means @ values)[self.orbit]
         return averages
 
     def signed_average(self, values: FloatArray) -> FloatArray:
         """The same, each element with its sign; 0 where the signs of an orbit contradict each other."""
-        return np.where(self.has_mean[self.orbit], self.sign * self.average(self.sign * values), 0.0)
+        averages: FloatArray = self.sign * (self._signed_means @ values)[self.orbit]
+        return averages
 
     def contain(self, part: IndexMap) -> bool:
         """Whether this map, too, keeps to the orbits and their signs."""
@@ -58,7 +62,17 @@ class Orbits:
         return bool((same_orbit & (same_sign | ~self.has_mean[self.orbit])).all())
 
 
-class SymmetricMeanStd(RunningMeanStd):
+class QuickMeanStd(RunningMeanStd):
+    """Knows the moments of a single row without computing them; one robot's steps are such rows."""
+
+    def update(self, arr: FloatArray) -> None:
+        if len(arr) == 1:
+            self.update_from_moments(arr[0].astype(np.float64), np.zeros(arr.shape[1:]), 1)
+        else:
+            super().update(arr)
+
+
+class SymmetricMeanStd(QuickMeanStd):
     """The statistics of a stream of vectors and all their images."""
 
     def __init__(self, orbits: Orbits) -> None:
@@ -84,6 +98,7 @@ class SymmetricVecNormalize(VecNormalize):
 
     def __init__(self, venv: VecEnv, *, symmetries: SymmetryGroup, **kwargs: Any) -> None:
         super().__init__(venv, **kwargs)
+        self.ret_rms = QuickMeanStd(shape=())
         self._orbits: dict[str | None, Orbits] = {}
         if not self.norm_obs:
             return
@@ -93,6 +108,11 @@ class SymmetricVecNormalize(VecNormalize):
         else:
             self._orbits = {None: _orbits(symmetries, None, self.obs_rms)}
             self.obs_rms = SymmetricMeanStd(self._orbits[None])
+
+    def normalize_obs(self, obs: Any) -> Any:
+        if not self.norm_obs or isinstance(obs, dict):
+            return super().normalize_obs(obs)
+        return self._normalize_obs(obs, self.obs_rms).astype(np.float32)  # type: ignore[arg-type]
 
     def is_symmetric_under(self, transform: Symmetry) -> bool:
         """Whether normalising commutes with this transform, whatever is observed."""
