@@ -1,32 +1,43 @@
 #!/usr/bin/env bash
 # The trainings that are still to run, in order of worth: bash results/queue.sh
-# Two at a time, one thread each. Started again after any stop, it skips what is done and resumes what is not;
-# runs/queue.log says what ran when.
+# Two at a time, one thread each. Started again after any stop, it skips what is done, or has its summary here, and
+# resumes what is not. RUNS says where runs are kept, runs/ by default; queue.log there says what ran when.
 set -u
 cd "$(dirname "$0")/.."
-export OMP_NUM_THREADS=1 PATH="$PWD/.venv/bin:$PATH"
-mkdir -p runs
+export OMP_NUM_THREADS=1 PATH="$PWD/.venv/bin:$PATH" RUNS="${RUNS:-runs}"
+mkdir -p "$RUNS"
 
-run() {
-    echo "$(date -Is) start $*" >> runs/queue.log
-    "$@"
-    echo "$(date -Is) exit $? $*" >> runs/queue.log
+log() { echo "$(date -Is) $*" >> "$RUNS/queue.log"; }
+
+sweep() {
+    log start "$@"
+    ambidex sweep --jobs 2 "$@"
+    log exit $? "$@"
 }
 
-# A1.1 and A3.1 have three seeds each in results/.
-scenarios=(A4.1 A6.1 A1.2 A5.1 A2.1 A2.2 A3.2 A4.2 A4.3 A4.4 A4.5 A4.6 A5.2 A6.2 A6.3 A6.4 A6.5 A6.6)
-equivariant=(--methods equivariant --jobs 2)
+# One run of the table, from the start or from its last checkpoint.
+row() {
+    local out="$RUNS/table/$1/equivariant/seed-$2"
+    [ -e "results/$1/equivariant/seed-$2" ] && return
+    log start "$out"
+    if [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$1" --method equivariant --seed "$2" --out "$out"; fi
+    log exit $? "$out"
+}
+export -f row log
 
-# The table: the other scenarios, one seed of each first.
-run ambidex sweep --scenarios "${scenarios[@]}" "${equivariant[@]}" --seeds 1 --out runs/table
-run ambidex sweep --scenarios "${scenarios[@]}" "${equivariant[@]}" --seeds 2 --out runs/table
-# What each part buys, under the same settings of PPO.
-run ambidex sweep --scenarios A1.1 A4.1 --methods ppo augment msl psl asl equivariant --preset ambidex --jobs 2 \
-    --seeds 2 --steps 1500000 --out runs/families
+# The table: the other scenarios (A1.1 and A3.1 have three seeds each in results/), one seed of each first.
+scenarios=(A1.2 A2.1 A6.3 A4.4 A3.2 A2.2 A6.2 A5.1 A6.6 A4.3 A4.6 A5.2 A6.4 A6.5 A4.2 A4.5 A4.1 A6.1)
+for seed in 0 1; do printf "%s $seed\n" "${scenarios[@]}"; done | xargs -P 2 -L 1 bash -c 'row "$0" "$1"'
 # A motor that wears out, with the fit and without.
-run ambidex sweep --scenarios A1.1-wear "${equivariant[@]}" --seeds 1 --out runs/wear/fit
-run ambidex sweep --scenarios A1.1-wear "${equivariant[@]}" --seeds 1 --set actuators=none --out runs/wear/no-fit
+sweep --scenarios A1.1-wear --methods equivariant --out "$RUNS/wear/fit"
+sweep --scenarios A1.1-wear --methods equivariant --set actuators=none --out "$RUNS/wear/no-fit"
+# What each part buys, under the same settings of PPO.
+families=(--scenarios A1.1 A4.1 --preset ambidex --seeds 2 --steps 1500000)
+sweep "${families[@]}" --methods ppo equivariant --out "$RUNS/families/fit"
+sweep "${families[@]}" --methods augment msl psl asl --set symmetry_samples=1 --out "$RUNS/families/losses"
+sweep "${families[@]}" --methods equivariant --set actuators=none --out "$RUNS/families/strict"
+sweep "${families[@]}" --methods equivariant --set relax=weights --set relax_from=1000000 --out "$RUNS/families/relaxed"
 # The paper's own result.
-run ambidex sweep --scenarios A1.1 --methods asl psl --jobs 2 --seeds 1 --set symmetry_samples=1 --out runs/paper
+sweep --scenarios A1.1 --methods asl psl --set symmetry_samples=1 --out "$RUNS/paper"
 # Does any of ten starts collapse?
-run ambidex sweep --scenarios A4.1 A6.1 "${equivariant[@]}" --seeds 10 --steps 150000 --out runs/starts
+sweep --scenarios A4.1 A6.1 --methods equivariant --seeds 10 --steps 150000 --out "$RUNS/starts"

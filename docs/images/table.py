@@ -1,0 +1,43 @@
+"""Draws docs/images/table.png: what one configuration reached on each scenario, and the paper's methods."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import matplotlib as mpl
+
+from ambidex.experiment.configure.methods import EQUIVARIANT, METHODS
+from ambidex.report.publish.scenario_table import PAPER
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+TABLE = Path(__file__).parents[2] / "results" / "table.csv"
+
+
+def main() -> None:
+    rows = list(csv.DictReader(TABLE.open()))
+    names = [row["scenario"] for row in rows]
+    figure, axis = plt.subplots(figsize=(9, 0.9 + 0.27 * len(rows)), layout="constrained")
+    for method in map(METHODS.get, PAPER):
+        returns = [float(row[f"paper_{method.name}"]) for row in rows]
+        label = f"{method.label}, the paper's, tuned for each"
+        axis.plot(returns, names, "|", color=method.colours[0], markersize=10, markeredgewidth=2, label=label)
+    low, ours, high = ([float(row[name]) for row in rows] for name in ("low", "max_return_mean", "high"))
+    axis.hlines(names, low, high, color=EQUIVARIANT.colours[0], linewidth=2)
+    label = "equivariant, one configuration (line: lowest to highest seed)"
+    axis.plot(ours, names, "o", color=EQUIVARIANT.colours[0], markersize=7, label=label)
+    axis.set_xlabel(
+        "highest mean return of five evaluations; ours within 2 million steps, the paper's within 4 to 5"
+    )
+    axis.set_xlim(left=0)
+    axis.set_ylim(len(rows) - 0.4, -0.6)
+    axis.grid(axis="x", alpha=0.3)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False, fontsize="small")
+    figure.savefig(Path(__file__).with_name("table.png"), dpi=110)
+
+
+if __name__ == "__main__":
+    main()
