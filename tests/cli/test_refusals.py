@@ -92,7 +92,7 @@ def test_an_environment_that_is_not_there_or_not_described(refused, words, sente
         ("--set gamma=2", "gamma is a number from 0 to 1, such as 0.99, not 2"),
         ("--set ent_coef=much", "ent_coef is a number from 0 or a text, such as 0, not 'much'"),
         ("--set desired_kl=0", "desired_kl is a number above 0 or none, not 0"),
-        ("--set normalize=maybe", "normalize is true or false, not 'maybe'"),
+        ("--set normalize=maybe", "normalize is true or false or rewards, not 'maybe'"),
         ("--set net_arch=[a]", "net_arch is a list of whole numbers, not 'a'"),
         ("--set net_arch=[0]", "net_arch: a hidden layer has from 1 to 100,000,000 units"),
         ("--set activation=relo", "activation is one of relu, tanh, elu, not 'relo'"),

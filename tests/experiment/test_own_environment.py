@@ -105,14 +105,16 @@ def test_from_the_command_line(folder, monkeypatch, capsys):
     assert "takes no weight" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("stepping", ["here", "processes"])
-def test_a_resumed_run_has_the_same_bits(folder, stepping):
+@pytest.mark.parametrize(
+    ("stepping", "normalize"), [("here", True), ("processes", True), ("here", "rewards")]
+)
+def test_a_resumed_run_has_the_same_bits(folder, stepping, normalize):
     """Normalisation included, and whether the environments are in other processes or not."""
-    run.train(config(), Path("whole"))
-    run.train(config(stepping=stepping, steps=128), Path("cut"))
+    run.train(config(normalize=normalize), Path("whole"))
+    run.train(config(stepping=stepping, normalize=normalize, steps=128), Path("cut"))
     run.resume(Path("cut"), steps=SMALL["steps"], trust=True)
     last = [checkpoint.newest(Path(name, "checkpoints"), pytest.fail).arrays for name in ("whole", "cut")]
-    assert last[0]["normalization"]["whole.count"] > 256
+    assert last[0]["normalization"]["return.count" if normalize == "rewards" else "whole.count"] > 256
     for group in last[0].keys() - ({"environment"} if stepping == "processes" else set()):
         for name, array in last[0][group].items():
             np.testing.assert_array_equal(array, last[1][group][name], err_msg=f"{group} {name}")
@@ -189,6 +191,23 @@ def test_the_policy_acts_on_what_the_environment_shows(folder):
     assert told["observation"]["names"] == list(load("cart.yaml").layout.observation_names)
     assert told["observation"]["normalization"] == told["action"]["actuators"] == "in the file"
     assert told["action"]["low"] == [-1, -1] and told["action"]["names"] == ["left.wheel", "right.wheel"]
+
+
+def test_rewards_alone_may_be_normalised(folder):
+    plain, scaled = (build.training_environment(config(normalize=which)) for which in (False, "rewards"))
+    expected = VecNormalize(plain, norm_obs=False, gamma=config().hyperparameters.gamma)
+    for env in (expected, scaled):
+        env.seed(0)
+        env.reset()
+    for _ in range(30):
+        seen, rewards, *_ = scaled.step(np.ones((2, 2), np.float32))
+        as_it_is, divided, *_ = expected.step(np.ones((2, 2), np.float32))
+        np.testing.assert_array_equal(seen, as_it_is)
+        np.testing.assert_array_equal(rewards, divided)
+    assert Normalization.of(scaled) is None
+    run.train(config(normalize="rewards"), Path("run"))
+    assert not any("normalization" in name for name in read_arrays(Path("run/policy-last.safetensors")))
+    assert stored.load(Path("run"), "last", trust=True).normalization is None
 
 
 def test_normalisation_as_stable_baselines_does_it(folder):

@@ -47,7 +47,12 @@ SteppingName = Annotated[
     Literal["here", "processes", "vector"] | None,
     typer.Option(help="One after the other, each in a process of its own, or as one array."),
 ]
-Normalize = Annotated[bool | None, typer.Option(help="Running normalisation of observations and rewards.")]
+Normalize = Annotated[
+    bool | None,
+    typer.Option(
+        help="Running normalisation of observations and rewards; --set normalize=rewards for these only."
+    ),
+]
 PresetName = Annotated[
     Literal["ambidex", "paper"] | None,
     typer.Option(

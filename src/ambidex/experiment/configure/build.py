@@ -51,7 +51,7 @@ def training_environment(config: RunConfig, group: SymmetryGroup | None = None) 
         env = step_together(lambda: Monitor(_make(config)), count, config.stepping)
     shown = _wrapped(env, config, group)
     h = config.hyperparameters
-    return normalized(shown, group, h.gamma) if h.normalize else shown
+    return normalized(shown, group, h.gamma, observations=h.normalize is True) if h.normalize else shown
 
 
 def evaluation_environment(config: RunConfig, group: SymmetryGroup | None = None, **options: Any) -> gym.Env:

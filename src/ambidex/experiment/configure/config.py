@@ -132,8 +132,9 @@ class Hyperparameters(_Strict):
         description="the least std of the noise, less where actions have ranges below 1; null: none",
     )
     symmetry_samples: int | None = Field(default=None, gt=0, description="drawn per state; null: all")
-    normalize: bool = Field(
-        default=False, description="running normalisation of observations and rewards, symmetric"
+    normalize: bool | Literal["rewards"] = Field(
+        default=False,
+        description="running normalisation: of rewards, or of observations too (true), symmetrically",
     )
     fast: bool | None = Field(default=None, description="the hand-written update; null: where it applies")
 

@@ -22,7 +22,7 @@ def expected(field: FieldInfo) -> str:
 def _kind(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return f"one of {', '.join(map(str, arguments))}"
+        return f"one of {', '.join(map(str, arguments))}" if len(arguments) > 1 else str(arguments[0])
     if origin in (Union, UnionType):
         return " or ".join(_kind(part) for part in arguments if part is not type(None))
     if origin is Annotated:

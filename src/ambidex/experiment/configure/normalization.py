@@ -51,9 +51,9 @@ class Normalization:
 
     @classmethod
     def of(cls, env: VecEnv) -> Normalization | None:
-        """What training environments do at present; None where they do not normalise."""
+        """What training environments do at present; None where they show observations as they are."""
         wrapper = unwrap_vec_normalize(env)
-        if wrapper is None:
+        if wrapper is None or not wrapper.norm_obs:
             return None
         statistics = _statistics(wrapper)
         return cls(
@@ -94,13 +94,13 @@ class Normalization:
         )
 
 
-def normalized(env: VecEnv, group: SymmetryGroup | None, gamma: float) -> VecNormalize:
-    """Training environments with normalised observations and rewards, by statistics that are symmetric."""
+def normalized(env: VecEnv, group: SymmetryGroup | None, gamma: float, *, observations: bool) -> VecNormalize:
+    """Training environments with normalised rewards, and observations, by statistics that are symmetric."""
     if group is None:
-        return VecNormalize(env, gamma=gamma)
+        return VecNormalize(env, norm_obs=observations, gamma=gamma)
     from ambidex.learn import SymmetricVecNormalize
 
-    return SymmetricVecNormalize(env, symmetries=group, gamma=gamma)
+    return SymmetricVecNormalize(env, symmetries=group, norm_obs=observations, gamma=gamma)
 
 
 def normalizing(act: Callable[[Any], Array], env: VecEnv) -> Callable[[Any], Array]:
@@ -135,6 +135,8 @@ def restore(env: VecEnv, arrays: Mapping[str, Array]) -> None:
 
 
 def _statistics(wrapper: VecNormalize) -> dict[str | None, RunningMeanStd]:
+    if not wrapper.norm_obs:
+        return {}
     statistics = wrapper.obs_rms
     return dict(statistics) if isinstance(statistics, dict) else {None: statistics}
 

@@ -24,7 +24,7 @@ from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, method_ca
 
 _NAMES = ("scenario", "algorithm", "method", "preset", "env", "symmetry", "fit", "actuators")
 _DISABLED = "disabled"
-_IN_ITERATIONS = {"rounds", "evaluation_every", "metrics_every"}
+_NOT_SHARED = {"rounds", "evaluation_every", "metrics_every", "normalize"}
 
 
 def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:
@@ -146,7 +146,7 @@ def _preset_of_algorithm(
     """What its own table says, for any robot and for this one; of PPO's preset what all algorithms share."""
     table = _read_data("algorithms.yaml").get(algorithm.name, {})
     preset = {
-        name: value for name, value in of_ppo.items() if name not in settings_of_algorithms() | _IN_ITERATIONS
+        name: value for name, value in of_ppo.items() if name not in settings_of_algorithms() | _NOT_SHARED
     }
     for place in ("any robot", scenario or ""):
         own = table.get(place, {})
