@@ -17,6 +17,7 @@ from ambidex.report.statistics import (
     interquartile_mean_interval,
     last_window,
     mean_curve_interval,
+    passed_at,
     probability_of_improvement,
 )
 
@@ -139,3 +140,11 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     first = interquartile_mean_interval(values, np.random.default_rng(7))
     assert first == interquartile_mean_interval(values, np.random.default_rng(7))
     assert first != interquartile_mean_interval(values, np.random.default_rng(8))
+
+
+def test_a_level_is_passed_at_the_end_of_the_first_window_above_it() -> None:
+    steps, values = [10, 20, 30, 40, 50, 60, 70], [0, 0, 0, 0, 5, 10, 0]
+    assert passed_at(steps, values, 0.9) == 50  # the means are 1, 3 and 3
+    assert passed_at(steps, values, 1) == 60
+    assert passed_at(steps, values, 3) is None
+    assert passed_at([10, 20], [1, 3], 1.5) == 20

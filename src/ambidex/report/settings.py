@@ -27,6 +27,7 @@ SHARED = (
     "log_std_init",
     "ortho_init",
     "rounds",
+    "normalize",
     "normalize_advantage",
     "target_kl",
     "n_critic_updates",

@@ -53,6 +53,14 @@ def best_place(values: npt.ArrayLike) -> slice:
     return slice(start, start + width)
 
 
+def passed_at(steps: npt.ArrayLike, values: npt.ArrayLike, level: float) -> float | None:
+    """The step at which a window first has a mean above this level; None if none has."""
+    x, y = _curve(steps, values)
+    width = min(WINDOW, len(y))
+    above = np.flatnonzero(np.lib.stride_tricks.sliding_window_view(y, width).mean(axis=1) > level)
+    return float(x[above[0] + width - 1]) if above.size else None
+
+
 def last_window(steps: npt.ArrayLike, values: npt.ArrayLike) -> Window:
     """The window at the end of the curve (tab:stats_A1, Value Distance, last 5pt window)."""
     x, y = _curve(steps, values)

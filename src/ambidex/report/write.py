@@ -12,7 +12,7 @@ from ambidex.experiment.many_runs.reading import load_runs
 from ambidex.report import records
 from ambidex.report.charts import files as drawing
 from ambidex.report.page import render
-from ambidex.report.publish.scenario_table import table_csv
+from ambidex.report.publish.scenario_table import table_csv, table_markdown
 from ambidex.report.publish.summaries import copy_summary
 from ambidex.report.summary import Summary, summarise
 from ambidex.report.tables import results_csv, tables_latex, tables_markdown
@@ -36,13 +36,13 @@ def write_report(
     :param out: the HTML file
     :param tables: the directory for `write_tables`
     :param figures: the directory for `write_figures`
-    :param table: the CSV file for one row per scenario, beside the paper's columns
+    :param table: the CSV file, or Markdown (``.md``), for one row per scenario, beside the paper's columns
     :param summaries: the directory for what is worth keeping of each run
     :param seed: of the bootstrap; the same runs and seed give the same files
     """
     runs = load_runs(directories)
     summary = summarise(runs, seed=seed)
-    rows = None if table is None else table_csv(summary)
+    rows = None if table is None else _scenario_table(summary, Path(table))
     return {
         "page": str(_write_page(summary, out)),
         "table": None if table is None or rows is None else str(_write(Path(table), rows.encode())),
@@ -101,6 +101,10 @@ def _write_tables(summary: Summary, out: StrPath) -> list[Path]:
         "results.csv": results_csv(summary),
     }
     return [_write(Path(out) / name, text.encode()) for name, text in contents.items()]
+
+
+def _scenario_table(summary: Summary, out: Path) -> str:
+    return table_markdown(summary) if out.suffix == ".md" else table_csv(summary)
 
 
 def _write_figures(summary: Summary, out: StrPath) -> list[Path]:

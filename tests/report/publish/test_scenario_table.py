@@ -44,6 +44,39 @@ def test_a_table_that_was_computed_by_hand(tmp_path: Path, write_run: WriteRun, 
     ]
 
 
+def test_the_same_to_be_read(tmp_path: Path, write_run: WriteRun, ambidex: Ambidex) -> None:
+    # Windows of five end at 500, 600 and 700; their means are 2160, 2190 and 2172, the paper's best 2183.
+    values = [2100, 2160, 2180, 2180, 2180, 2250, 2070]
+    returns = {100 * (i + 1): [value] for i, value in enumerate(values)}
+    write_run(
+        tmp_path / "runs" / "A1.1",
+        scenario="A1.1",
+        method="equivariant",
+        returns=returns,
+        steps=700,
+        timings={},
+    )
+    write_run(
+        tmp_path / "runs" / "A2.1",
+        scenario="A2.1",
+        method="equivariant",
+        returns=returns,
+        steps=700,
+        timings={"cpu": 90.0},
+    )
+    write_run(tmp_path / "runs" / "mine", scenario="triangle", method="equivariant", returns={100: [3.0]})
+    out = tmp_path / "table.md"
+    page = tmp_path / "page.html"
+    status, _, _ = ambidex("report", str(tmp_path / "runs"), "--out", str(page), "--table", str(out))
+    assert status == 0
+    rows = [line for line in out.read_text().splitlines() if line.startswith(("| A", "| t"))]
+    assert rows == [
+        "| A1.1 | 1 | 700 | 2,190 | – | 892 | 2,082 | 2,157 | **2,183** | 600 | – |",
+        "| A2.1 | 1 | 700 | 2,190 | – | 891 | 1,975 | 2,049 | **2,180** | 600 | 2 |",
+        "| triangle | 1 | 1,000 | 3.00 | – | – | – | – | – | – | – |",
+    ]
+
+
 def test_a_table_of_several_methods_is_refused(study: Path, tmp_path: Path, ambidex: Ambidex) -> None:
     out = tmp_path / "table.csv"
     status, _, complaint = ambidex(

@@ -19,7 +19,8 @@ def report(
     tables: Annotated[Path | None, typer.Option(help="Also write tables here: Markdown, LaTeX, CSV.")] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write figures here: PNG and SVG.")] = None,
     table: Annotated[
-        Path | None, typer.Option(help="Also write this CSV file: a row per scenario, of runs of one method.")
+        Path | None,
+        typer.Option(help="Also write this file, .csv or .md: a row per scenario, of runs of one method."),
     ] = None,
     summaries: Annotated[
         Path | None, typer.Option(help="Also copy here what is worth keeping of each run, without its logs.")

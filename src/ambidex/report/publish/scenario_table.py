@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ambidex.common.numerals import NOTHING, number, score, steps
 from ambidex.common.words import listed
 from ambidex.report.cost import cpu_minutes
 from ambidex.report.records import as_csv
-from ambidex.report.statistics import best_place
+from ambidex.report.statistics import best_place, passed_at
 from ambidex.report.summary import MethodSummary, ScenarioSummary, Summary
+from ambidex.report.tables import Row, Table, markdown
+from ambidex.report.wording import method_name
 
 PAPER = ("ppo", "msl", "psl", "asl")
 FIGURES = ("max_return_mean", "low", "high")
@@ -22,6 +25,23 @@ def table_csv(summary: Summary) -> str:
     averaged first; ``low`` and ``high`` are the lowest and the highest seed in those same five.
     ``cpu_minutes`` is the mean of a run, over those that recorded the time of the processor.
     """
+    return as_csv(HEAD, [_row(scenario, method) for scenario, method in _scenarios(summary)])
+
+
+def table_markdown(summary: Summary) -> str:
+    """The same to be read: rounded, the paper's best in bold, and the steps after which it is passed."""
+    columns = [
+        *(("", name) for name in ("Scenario", "Seeds", "Steps", "Return", "Lowest and highest seed")),
+        *(("The paper", method_name(method)) for method in PAPER),
+        ("", "Above the paper's best after"),
+        ("", "Minutes of the processor"),
+    ]
+    rows = [Row(_cells(scenario, method)) for scenario, method in _scenarios(summary)]
+    return markdown(Table("scenarios", "One row per scenario", columns, rows))
+
+
+def _scenarios(summary: Summary) -> list[tuple[ScenarioSummary, MethodSummary]]:
+    """The scenarios that have evaluations, each with the one method of these runs."""
     found = {method.method for scenario in summary.scenarios for method in scenario.methods if method.runs}
     if len(found) > 1:
         methods = sorted(found)
@@ -29,13 +49,12 @@ def table_csv(summary: Summary) -> str:
             f"the table has a row per scenario, for one method, and these runs are of {listed(methods)}; "
             f"give the directories of one, such as runs/*/{methods[0]}"
         )
-    rows = [
-        _row(scenario, method)
+    return [
+        (scenario, method)
         for scenario in summary.scenarios
         for method in scenario.methods
         if method.returns is not None
     ]
-    return as_csv(HEAD, rows)
 
 
 def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
@@ -53,3 +72,29 @@ def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
         **{name: "" if one is None else f"{one.max_return_mean:g}" for name, one in published.items()},
         "cpu_minutes": "" if minutes is None else f"{minutes:.1f}",
     }
+
+
+def _cells(scenario: ScenarioSummary, method: MethodSummary) -> list[str]:
+    returns = method.returns
+    assert returns is not None
+    row = _row(scenario, method)
+    low, high = (score(float(row[name])) for name in ("low", "high"))
+    published = {
+        name: scenario.published[name].max_return_mean for name in PAPER if name in scenario.published
+    }
+    best = max((value for value in published.values() if value is not None), default=None)
+    passed = None if best is None else passed_at(returns.steps, returns.mean, best)
+    return [
+        scenario.name,
+        str(row["seeds"]),
+        steps(row["steps"]),
+        score(float(row["max_return_mean"])),
+        f"{low}, {high}" if row["seeds"] > 1 else NOTHING,
+        *(_published(published.get(name), best) for name in PAPER),
+        NOTHING if best is None else "not yet" if passed is None else steps(passed),
+        number(float(row["cpu_minutes"]), 0) if row["cpu_minutes"] else NOTHING,
+    ]
+
+
+def _published(value: float | None, best: float | None) -> str:
+    return f"**{score(value)}**" if value is not None and value == best else score(value)
