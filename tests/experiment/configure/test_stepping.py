@@ -21,7 +21,7 @@ class Counting(gym.Env[Any, Any]):
     def __init__(self, space: spaces.Space[Any], terminates: bool) -> None:
         self.observation_space = space
         self.terminates = terminates
-        self.count, self.told = np.zeros(2, np.float32), {"steps": 0}
+        self.count, self.told = np.zeros(2, np.float32), {"steps": 0, "path": []}
 
     def _observed(self) -> Any:
         return {"body": self.count} if isinstance(self.observation_space, spaces.Dict) else self.count
@@ -34,6 +34,7 @@ class Counting(gym.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.count += action
         self.told["steps"] += 1
+        self.told["path"].append(float(self.count[0]))
         over = bool(self.count[0] > 4)
         return (
             self._observed(),

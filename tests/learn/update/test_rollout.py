@@ -74,7 +74,8 @@ class Recorder(BaseCallback):
         assert self.locals["self"] is self.model
         assert self.locals["infos"] and len(self.locals["rewards"]) == self.training_env.num_envs
         assert torch.is_grad_enabled()
-        self.seen.append({name: copied(self.locals[name]) for name in self.names})
+        stored = {"stored": self.model.rollout_buffer.values.copy()}
+        self.seen.append({name: copied(self.locals[name]) for name in self.names} | stored)
         return self.stop_after is None or self.n_calls < self.stop_after
 
     def _on_rollout_end(self) -> None:
@@ -147,6 +148,19 @@ def test_a_callback_that_reads_values_changes_nothing() -> None:
     for ours, theirs in zip(watched, alone, strict=True):
         for name in theirs:
             np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+
+
+def test_a_part_of_a_buffer_is_filled_as_by_stable_baselines() -> None:
+    kept = []
+    for base in (ShortRollouts, PPO):
+        _, callback = (model := algorithm(base, 3))._setup_learn(100)
+        buffers(model, 1)  # so that there is something left in it
+        assert model.collect_rollouts(model.env, callback, model.rollout_buffer, 20)  # type: ignore[arg-type]
+        kept.append(model.rollout_buffer)
+    for name in ("values", "advantages", "returns"):
+        ours, theirs = (getattr(buffer, name) for buffer in kept)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=5e-6, err_msg=name)
+    assert not kept[0].values[20:].any()
 
 
 class Blind(BaseCallback):

@@ -36,6 +36,9 @@ class Kept(gym.Wrapper[Any, Any, Any, Any]):
         environment_state.restore(self.env, arrays)
 
 
+_SCALARS = {bool, int, float, str, np.float32, np.float64}
+
+
 class HereVecEnv(DummyVecEnv):
     """Copies arrays where Stable-Baselines3 has a deep copy, which takes a tenth of a quick step."""
 
@@ -43,7 +46,8 @@ class HereVecEnv(DummyVecEnv):
         infos: list[dict[str, Any]] = []
         for index, env in enumerate(self.envs):
             observation, reward, terminated, truncated, told = env.step(self.actions[index])
-            info = {**told, "TimeLimit.truncated": truncated and not terminated}
+            info = {name: one if type(one) in _SCALARS else deepcopy(one) for name, one in told.items()}
+            info["TimeLimit.truncated"] = truncated and not terminated
             self.buf_rews[index] = reward
             self.buf_dones[index] = terminated or truncated
             if terminated or truncated:

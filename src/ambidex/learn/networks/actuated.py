@@ -81,8 +81,13 @@ def _commands(
     low: npt.NDArray[Any],
     high: npt.NDArray[Any],
 ) -> npt.NDArray[Any]:
-    clipped: npt.NDArray[Any] = np.minimum(np.maximum(offset + scale * canonical, low), high)
-    return clipped.astype(low.dtype, copy=False)
+    return within(offset + scale * canonical, low, high)
+
+
+def within(actions: npt.NDArray[Any], low: npt.NDArray[Any], high: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """As the environment gets them; a box of whole numbers gets what was drawn, rounded by nobody."""
+    clipped: npt.NDArray[Any] = np.minimum(np.maximum(actions, low), high)
+    return clipped.astype(low.dtype, copy=False) if low.dtype.kind == "f" else clipped
 
 
 @cache

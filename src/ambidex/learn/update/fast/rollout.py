@@ -24,7 +24,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.vec_env import VecEnv
 from threadpoolctl import threadpool_limits
 
-from ambidex.learn.networks.actuated import Actuated
+from ambidex.learn.networks.actuated import Actuated, within
 from ambidex.learn.update.fast.plain_mlp import Activation, Layer, PlainMlp, dense, why_not_plain
 
 Array = npt.NDArray[Any]
@@ -120,13 +120,15 @@ def collect_rollouts(
         rollout_buffer.rewards[n_steps] = rewards
         rollout_buffer.episode_starts[n_steps] = model._last_episode_starts
         rollout_buffer.log_probs[n_steps] = log_densities
+        if shows_values:
+            rollout_buffer.values[n_steps] = values[:, 0]
         n_steps += 1
         rollout_buffer.pos = n_steps
         rollout_buffer.full = n_steps == rollout_buffer.buffer_size
         model._last_obs = new_obs  # type: ignore[assignment]
         model._last_episode_starts = dones
 
-    rollout_buffer.values[:] = _values(critic, rollout_buffer.observations)
+    rollout_buffer.values[:n_steps] = _values(critic, rollout_buffer.observations[:n_steps])
     values = torch.from_numpy(critic(new_obs))  # type: ignore[arg-type]
     rollout_buffer.compute_returns_and_advantage(last_values=values, dones=dones)
     callback.update_locals({**locals(), "self": model})
@@ -156,13 +158,7 @@ def _commands(policy: Any) -> Callable[[Array], Array]:
     """From what the network says to what the environment gets."""
     if isinstance(policy, Actuated):
         return policy.commands()
-    return partial(_clipped, low=policy.action_space.low, high=policy.action_space.high)
-
-
-def _clipped(actions: Array, low: Array, high: Array) -> Array:
-    """As the environment gets them; a box of whole numbers gets what was drawn, rounded by nobody."""
-    clipped = np.minimum(np.maximum(actions, low), high)
-    return clipped.astype(low.dtype, copy=False) if low.dtype.kind == "f" else clipped
+    return partial(within, low=policy.action_space.low, high=policy.action_space.high)
 
 
 def _bootstrap_truncated(
