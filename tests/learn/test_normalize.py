@@ -140,3 +140,26 @@ def test_what_it_cannot_follow(make_world: Callable[[int, int], Any], ant: Symme
         SymmetricVecNormalize(venv, symmetries=SymmetryGroup([turn]))
     with pytest.raises(ValueError, match="are of shape \\(2,\\), but the transforms act on 28"):
         SymmetricVecNormalize(venv, symmetries=ant)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_what_never_changes_has_no_variance(
+    ant: SymmetryGroup, make_world: Callable[[int, int], Any], rows: int
+) -> None:
+    """In single precision the square of a mean and the mean of squares part; no variance is below 0."""
+    env = SymmetricVecNormalize(DummyVecEnv([lambda: make_world(28, 8)]), symmetries=ant)
+    always = np.full((rows, 28), 9.81, np.float32)
+    for _ in range(4000):
+        env.obs_rms.update(always)
+    assert 0 <= env.obs_rms.var[0] < 1e-4  # the height, which every transform leaves as it is
+    assert np.isfinite(env.normalize_obs(always)).all()
+
+
+def test_a_broken_element_spoils_its_own_orbit_only(
+    ant: SymmetryGroup, make_world: Callable[[int, int], Any]
+) -> None:
+    env = SymmetricVecNormalize(DummyVecEnv([lambda: make_world(28, 8)]), symmetries=ant)
+    seen = np.ones((1, 28))
+    seen[0, 0] = np.nan  # the height, which every transform leaves where it is
+    env.obs_rms.update(seen)
+    assert np.flatnonzero(np.isnan(env.obs_rms.var)).tolist() == [0]

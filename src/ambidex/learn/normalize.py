@@ -39,21 +39,21 @@ class Orbits:
                         waiting.append(source)
                     elif self.sign[source] != sign:
                         flipped.add(number)
-        numbers = np.arange(self.orbit.max() + 1)
-        self.has_mean = ~np.isin(numbers, list(flipped))
-        members = self.orbit == numbers[:, None]
-        self._means = members / members.sum(axis=1, keepdims=True)  # (orbits, size)
-        self._signed_means = self._means * self.sign * self.has_mean[:, None]
+        self.has_mean = ~np.isin(np.arange(self.orbit.max() + 1), list(flipped))
+        self._by_orbit = np.argsort(self.orbit, kind="stable")
+        self._length = np.bincount(self.orbit)
+        self._start = np.cumsum(self._length) - self._length
+        self._flip_or_drop = np.where(self.has_mean[self.orbit], self.sign, 0.0)
 
     def average(self, values: FloatArray) -> FloatArray:
         """Of each element, the mean over its orbit."""
-        averages: FloatArray = (self._means @ values)[self.orbit]
+        sums = np.add.reduceat(values[self._by_orbit], self._start)
+        averages: FloatArray = (sums / self._length)[self.orbit]
         return averages
 
     def signed_average(self, values: FloatArray) -> FloatArray:
         """The same, each element with its sign; 0 where the signs of an orbit contradict each other."""
-        averages: FloatArray = self.sign * (self._signed_means @ values)[self.orbit]
-        return averages
+        return self._flip_or_drop * self.average(self.sign * values)
 
     def contain(self, part: IndexMap) -> bool:
         """Whether this map, too, keeps to the orbits and their signs."""
@@ -80,9 +80,10 @@ class SymmetricMeanStd(QuickMeanStd):
         self.orbits = orbits
 
     def update_from_moments(self, batch_mean: FloatArray, batch_var: FloatArray, batch_count: float) -> None:
+        batch_mean = batch_mean.astype(np.float64)  # the difference of its squares is that of large numbers
         mean = self.orbits.signed_average(batch_mean)
         variance = self.orbits.average(batch_var + batch_mean**2) - mean**2
-        super().update_from_moments(mean, variance, batch_count)
+        super().update_from_moments(mean, np.maximum(variance, 0.0), batch_count)
 
 
 class SymmetricVecNormalize(VecNormalize):
@@ -110,8 +111,10 @@ class SymmetricVecNormalize(VecNormalize):
             self.obs_rms = SymmetricMeanStd(self._orbits[None])
 
     def normalize_obs(self, obs: Any) -> Any:
-        if not self.norm_obs or isinstance(obs, dict):
+        if isinstance(obs, dict):
             return super().normalize_obs(obs)
+        if not self.norm_obs:
+            return obs.copy()
         return self._normalize_obs(obs, self.obs_rms).astype(np.float32)  # type: ignore[arg-type]
 
     def is_symmetric_under(self, transform: Symmetry) -> bool:
