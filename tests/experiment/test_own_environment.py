@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+import torch
 from stable_baselines3.common.vec_env import VecNormalize
 
 from ambidex.cli.command_line import main
@@ -21,6 +22,8 @@ from ambidex.experiment.configure.normalization import Normalization
 from ambidex.experiment.configure.presets import configure
 from ambidex.experiment.one_run import checkpoint, run
 from ambidex.experiment.one_run.metrics import read_columns
+from ambidex.experiment.one_run.progress import Silent
+from ambidex.experiment.one_run.training import Training
 from ambidex.experiment.trained import export, stored
 from ambidex.symmetry import load
 
@@ -194,7 +197,10 @@ def test_the_policy_acts_on_what_the_environment_shows(folder):
 
 
 def test_rewards_alone_may_be_normalised(folder):
-    plain, scaled = (build.training_environment(config(normalize=which)) for which in (False, "rewards"))
+    group = load("cart.yaml")
+    plain, scaled = (
+        build.training_environment(config(normalize=which), group) for which in (False, "rewards")
+    )
     expected = VecNormalize(plain, norm_obs=False, gamma=config().hyperparameters.gamma)
     for env in (expected, scaled):
         env.seed(0)
@@ -208,6 +214,22 @@ def test_rewards_alone_may_be_normalised(folder):
     run.train(config(normalize="rewards"), Path("run"))
     assert not any("normalization" in name for name in read_arrays(Path("run/policy-last.safetensors")))
     assert stored.load(Path("run"), "last", trust=True).normalization is None
+
+
+@pytest.mark.parametrize(("normalize", "distance"), [(False, 2.0), ("rewards", 10.0)])
+def test_the_value_distance_is_in_units_of_rewards(folder, normalize, distance):
+    """Values of 0, and of 2 for images, where rewards are as they are and where they are divided by 5."""
+    group = load("cart.yaml")
+    training = Training(config(normalize=normalize, method="ppo"), group, Silent())
+    training.loop._roll_out()
+    if normalize:
+        training.env.ret_rms.var = np.array(25.0)
+    training.model.rollout_buffer.values[:] = 0
+    critic = training.model.policy.value_net
+    torch.nn.init.zeros_(critic.weight)
+    torch.nn.init.constant_(critic.bias, 2.0)
+    ((_, name, _, found),) = training.loop.value_distances(group)
+    assert (name, found) == ("xz", pytest.approx(distance))
 
 
 def test_normalisation_as_stable_baselines_does_it(folder):

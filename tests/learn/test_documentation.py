@@ -36,9 +36,10 @@ def test_the_examples_of_equivariant_policies_run() -> None:
     names: dict[str, Any] = {}
     page = PAGE.with_name("equivariant.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(block, names)
+    assert not names["env"].norm_obs
     scale = names["model"].policy.actuator_scale.numpy()
     np.testing.assert_allclose(scale / scale[0], [1, 2, 3], rtol=0.05)
 

@@ -50,7 +50,7 @@ SteppingName = Annotated[
 Normalize = Annotated[
     bool | None,
     typer.Option(
-        help="Running normalisation of observations and rewards; --set normalize=rewards for these only."
+        help="Running normalisation of observations and rewards; --set normalize=rewards for rewards only."
     ),
 ]
 PresetName = Annotated[

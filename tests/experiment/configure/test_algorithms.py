@@ -55,6 +55,12 @@ def test_the_zoos_values_and_of_ppos_presets_what_all_share() -> None:
         assert config.hyperparameters.net_arch == ppo.hyperparameters.net_arch
 
 
+@pytest.mark.parametrize("name", ["a2c", "trpo", "sac"])
+def test_what_was_found_for_ppos_rewards_is_not_passed_on(name: str) -> None:
+    assert resolve("A2.1", "equivariant", {}).hyperparameters.normalize == "rewards"
+    assert resolve("A2.1", "equivariant", {"algorithm": name}).hyperparameters.normalize is False
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("ppo", SymmetricPPO), ("a2c", SymmetricA2C), ("trpo", SymmetricTRPO)]
 )

@@ -11,7 +11,8 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.common.arrays import each_part
-from ambidex.experiment.one_run.trust.finite import RequireFiniteEnds, require_finite_rollout
+from ambidex.experiment.configure.normalization import deviation_of_returns
+from ambidex.experiment.one_run.trust.finite import RequireFiniteSteps, require_finite_rollout
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.on_policy import SymmetricOnPolicy
 from ambidex.learn.update.forward import flatten_rows
@@ -60,7 +61,7 @@ class OnPolicyLoop:
 
     def __init__(self, model: SymmetricOnPolicy, env: VecEnv, callback: BaseCallback, steps: int) -> None:
         self._model, self._env, self._steps = model, env, steps
-        self._callback = CallbackList([callback, RequireFiniteEnds()])
+        self._callback = CallbackList([callback, RequireFiniteSteps()])
         self._callback.init_callback(model)
 
     def iterate(self, rounds: int, timed: Timed, measure: Callable[[], None]) -> None:
@@ -82,10 +83,12 @@ class OnPolicyLoop:
 
     def value_distances(self, group: SymmetryGroup) -> list[Metric]:
         buffer: Any = self._model.rollout_buffer
-        states = flatten_rows(each_part(torch.as_tensor, buffer.observations))
+        dtype = next(self._model.policy.parameters()).dtype
+        states = flatten_rows(each_part(lambda part: torch.as_tensor(part, dtype=dtype), buffer.observations))
         images = only_images(stack_images(states, list(group)))
         values = torch.as_tensor(buffer.values).flatten()
-        return value_distances(self._model.policy, images, values, group.names)
+        unit = deviation_of_returns(self._env)
+        return value_distances(self._model.policy, images, values, group.names, unit)
 
     def keep(self, directory: Path) -> dict[str, Any]:
         """Nothing: an update uses its roll-out up."""

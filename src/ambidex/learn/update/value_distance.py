@@ -18,16 +18,17 @@ STATE = "value_distance/mean"
 
 
 def value_distances(
-    policy: ActorCriticPolicy, images: Observations, values: Tensor, names: Sequence[str]
+    policy: ActorCriticPolicy, images: Observations, values: Tensor, names: Sequence[str], unit: float = 1.0
 ) -> list[Metric]:
     """Mean |V(f_j(s)) - V(s)| over the states, for each transform.
 
     :param images: f_j(s), (T, N, o)
     :param values: V(s), (T,)
     :param names: of the N transforms
+    :param unit: of the values, in rewards as the environment gives them
     """
     distances = (snapshot_values(policy, images) - values[:, None]).abs().mean(dim=0).tolist()
-    return [("value_distance", name, "", distance) for name, distance in zip(names, distances, strict=True)]
+    return [("value_distance", name, "", unit * own) for name, own in zip(names, distances, strict=True)]
 
 
 def as_state(measured: Sequence[Metric]) -> dict[str, npt.NDArray[Any]]:

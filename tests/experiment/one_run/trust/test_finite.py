@@ -12,20 +12,24 @@ from ambidex.experiment.one_run import checkpoint, record, run
 from ambidex.experiment.one_run.loops import OnPolicyLoop
 from ambidex.experiment.one_run.run import RunFailed
 
-BREAKING = {"what": "", "step": 0, "value": np.nan}
+BREAKING = {"what": "", "step": 0, "value": np.nan, "first": 0}
 
 
 class Breaking(gym.Wrapper):
-    """A pendulum whose sensor or reward breaks in its nth step."""
+    """A pendulum whose sensor or reward breaks in its nth step, from the first of them that does."""
+
+    made = 0
 
     def __init__(self, env):
         super().__init__(env)
         self.steps = 0
+        self.number = Breaking.made
+        Breaking.made += 1
 
     def step(self, action):
         observation, reward, *rest = self.env.step(action)
         self.steps += 1
-        if self.steps == BREAKING["step"]:
+        if self.steps == BREAKING["step"] and self.number >= BREAKING["first"]:
             if BREAKING["what"] == "observation":
                 observation = observation.copy()
                 observation[2] = BREAKING["value"]
@@ -73,7 +77,7 @@ def config(tmp_path, tiny):
             "reward",
             -np.inf,
             70,
-            r"environment 0: the reward is -inf in step 5 of the roll-out, with 192 training steps made",
+            r"environment 0: the reward is -inf in step 5 of the roll-out, with 140 training steps made",
         ),
         ("reward", np.nan, 70, r"environment 0: the reward is nan in step 5 of"),
     ],
@@ -93,6 +97,26 @@ def test_a_broken_sensor_or_reward_ends_the_run(
     kept = checkpoint.newest(directory / "checkpoints", pytest.fail)
     assert kept.iteration == 2
     assert all(np.isfinite(array).all() for array in kept.arrays["policy"].values())
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize(
+    ("normalize", "what", "words"),
+    [
+        (False, "reward", "environment 1: the reward is inf in step 5 of"),
+        ("rewards", "reward", "environment 1: the reward is inf in step 5 of"),
+        (True, "reward", "environment 1: the reward is inf in step 5 of"),
+        (True, "observation", "environment 1: the observation, element 2, is inf after step 5 of"),
+    ],
+)
+def test_normalisation_does_not_blame_another_robot(tmp_path, config, monkeypatch, normalize, what, words):
+    monkeypatch.setitem(BREAKING, "what", what)
+    monkeypatch.setitem(BREAKING, "step", 70)
+    monkeypatch.setitem(BREAKING, "value", np.inf)
+    monkeypatch.setitem(BREAKING, "first", 1)
+    monkeypatch.setattr(Breaking, "made", 0)
+    with pytest.raises(RunFailed, match=words):
+        run.train(config(normalize=normalize), tmp_path / "run")
 
 
 @pytest.mark.filterwarnings("ignore:invalid value")

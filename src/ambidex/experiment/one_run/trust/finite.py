@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecNormalize, unwrap_vec_normalize
 
 
 def require_finite_rollout(model: Any) -> None:
@@ -22,13 +23,22 @@ def require_finite_rollout(model: Any) -> None:
     _refuse_first(model, last, lambda step: f"after step {filled - 1} of the roll-out")
 
 
-class RequireFiniteEnds(BaseCallback):
-    """The same of observations where an episode is cut off, which leave only their value in a roll-out."""
+class RequireFiniteSteps(BaseCallback):
+    """The same, step by step, of what a roll-out does not show.
+
+    These are observations where an episode is cut off, which leave only their value there, and what is
+    normalised: a single NaN spoils the statistics, and with them the values of all other robots.
+    """
 
     reads_values = False
 
+    def _init_callback(self) -> None:
+        self._normalizer: VecNormalize | None = unwrap_vec_normalize(self.training_env)
+
     def _on_step(self) -> bool:
         step = self.model.rollout_buffer.pos  # type: ignore[attr-defined]
+        if self._normalizer is not None:
+            self._require_finite_originals(self._normalizer, step)
         for environment in np.flatnonzero(self.locals["dones"]).tolist():
             info = self.locals["infos"][environment]
             if info.get("TimeLimit.truncated", False) and "terminal_observation" in info:
@@ -36,6 +46,16 @@ class RequireFiniteEnds(BaseCallback):
                 parts = [(what, np.asarray(values)[None, None]) for what, values in ends]
                 _refuse_first(self.model, parts, lambda _: f"in step {step} of the roll-out", environment)
         return True
+
+    def _require_finite_originals(self, normalizer: VecNormalize, step: int) -> None:
+        if not np.isfinite(normalizer.old_reward).all():
+            seen = _named("observation", self.model._last_obs)
+            causes = [*seen, ("action", self.locals["actions"]), ("reward", normalizer.old_reward)]
+            parts = [(what, np.asarray(values)[None]) for what, values in causes]
+            _refuse_first(self.model, parts, lambda _: f"in step {step} of the roll-out")
+        if normalizer.norm_obs:
+            parts = [(what, values[None]) for what, values in _named("observation", normalizer.old_obs)]
+            _refuse_first(self.model, parts, lambda _: f"after step {step} of the roll-out")
 
 
 def require_finite_replay(model: Any, count: int) -> None:
