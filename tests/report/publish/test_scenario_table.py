@@ -48,22 +48,15 @@ def test_the_same_to_be_read(tmp_path: Path, write_run: WriteRun, ambidex: Ambid
     # Windows of five end at 500, 600 and 700; their means are 2160, 2190 and 2172, the paper's best 2183.
     values = [2100, 2160, 2180, 2180, 2180, 2250, 2070]
     returns = {100 * (i + 1): [value] for i, value in enumerate(values)}
-    write_run(
-        tmp_path / "runs" / "A1.1",
-        scenario="A1.1",
-        method="equivariant",
-        returns=returns,
-        steps=700,
-        timings={},
-    )
-    write_run(
-        tmp_path / "runs" / "A2.1",
-        scenario="A2.1",
-        method="equivariant",
-        returns=returns,
-        steps=700,
-        timings={"cpu": 90.0},
-    )
+    for scenario, timings in {"A1.1": {}, "A2.1": {"cpu": 90.0}}.items():
+        write_run(
+            tmp_path / "runs" / scenario,
+            scenario=scenario,
+            method="equivariant",
+            returns=returns,
+            steps=700,
+            timings=timings,
+        )
     write_run(tmp_path / "runs" / "mine", scenario="triangle", method="equivariant", returns={100: [3.0]})
     out = tmp_path / "table.md"
     page = tmp_path / "page.html"
