@@ -16,6 +16,9 @@ ROOT = Path(__file__).parents[1]
 OUTSIDE = (
     "CONTRIBUTING.md",
     "results/README.md",
+    "results/preset.md",
+    "results/tried-goals.csv",
+    "results/rewards-as-they-are/table.csv",
     "results/fits.md",
     "results/fits-in-training.png",
     "results/algorithms-triangle.png",
