@@ -44,14 +44,14 @@ def test_every_triangle_scenario_has_a_preset(scenario, method):
 
 
 OWN = {"env": "Pendulum-v1", "symmetry": "mine.yaml"}
-AMBIDEX = (2_000_000, 4096, 1, 256, 10, 3e-4, 0.2, 0.015)
-PAPER = (4_000_000, 4096, 1, 64, 20, 3e-5, 0.4, None)
+AMBIDEX = (2_000_000, 4096, 1, 256, 10, 3e-4, 0.2, 0.015, 0.0, 0.4)
+PAPER = (4_000_000, 4096, 1, 64, 20, 3e-5, 0.4, None, -1.0, None)
 
 
 def ppo(config):
     h = config.hyperparameters
     settings = (h.n_steps, h.num_envs, h.batch_size, h.n_epochs, h.learning_rate, h.clip_range)
-    return config.steps, *settings, h.desired_kl
+    return config.steps, *settings, h.desired_kl, h.log_std_init, h.std_floor
 
 
 @pytest.mark.parametrize(

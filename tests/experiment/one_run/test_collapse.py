@@ -46,6 +46,16 @@ def test_it_must_have_been_so_for_long_without_a_break() -> None:
     assert collapsed(rows) is None
 
 
+def test_noise_that_a_floor_holds_up_counts_as_shrunk_there() -> None:
+    def held(std: float) -> list[Row]:
+        return [(18.0, 34.0, 1.0)] * FIRST + [(10.0, 20.0, std)] * ITERATIONS
+
+    assert collapsed(held(0.4)) is None
+    assert "std has shrunk to 0.4 (1)" in str(collapsed(held(0.4), floor=0.4))
+    assert collapsed(held(0.5), floor=0.4) is None
+    assert collapsed(held(0.25), floor=0.1) is not None
+
+
 def test_the_start_is_where_all_is_known() -> None:
     start = [(None, None, 0.4)] * 2 + [(100.0, 200.0, 0.4), (None, None, 0.4)] + [(100.0, 200.0, 0.4)] * 2
     rows = [*start, *[(10.0, 20.0, 0.02)] * ITERATIONS]
@@ -150,7 +160,7 @@ def test_it_collapses_in_the_same_iteration_when_it_is_resumed(
 def test_it_stays_collapsed_when_it_is_killed_before_it_could_say_so(
     tiny: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "collapsed", lambda rows: "it falls" if len(rows) >= 2 else None)
+    monkeypatch.setattr(training, "collapsed", lambda rows, _: "it falls" if len(rows) >= 2 else None)
     run.train(resolve("triangle", "ppo", tiny), tmp_path)
     ended = json.loads((tmp_path / "run.json").read_text())
     assert (ended["status"], ended["iterations"]) == ("collapsed", 2)

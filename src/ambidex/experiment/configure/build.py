@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
@@ -88,11 +89,18 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
     _refuse_actions(algorithm, env.action_space)
     kind: Any = algorithm.model()
     own = algorithm.arguments(h)
-    if "std_floor" in own:
-        own["std_floor"] = floor_of_noise(own["std_floor"], env.action_space)
+    method = method_arguments(config, env.observation_space, group)
+    if isinstance(env.action_space, gym.spaces.Box):
+        unit = unit_of_noise(env.action_space)
+        if "log_std_init" in method["policy_kwargs"]:
+            method["policy_kwargs"]["log_std_init"] += math.log(unit)
+        if "std_floor" in own:
+            own["std_floor"] *= unit
+    else:
+        own.pop("std_floor", None)  # choices have no noise of their own
     model: SymmetricAlgorithm = kind(
         env=env,
-        **method_arguments(config, env.observation_space, group),
+        **method,
         symmetries=group,
         symmetry_samples=h.symmetry_samples,
         actuators=None if h.actuators is None else FITS.get(h.actuators).make("mx", h.update_weight),
@@ -114,13 +122,14 @@ def _refuse_actions(algorithm: Algorithm, space: gym.Space[Any]) -> None:
         raise ValueError(f"the environment's actions have no bounds: {space}; wrap it so that they have some")
 
 
-def floor_of_noise(floor: float, space: gym.Space[Any]) -> float | None:
-    """``std_floor`` for these actions: none for choices, and less where their ranges are narrow."""
-    if not isinstance(space, gym.spaces.Box):
-        return None
+def unit_of_noise(space: gym.spaces.Box) -> float:
+    """What a std of 1 in a configuration is for these actions: less where their ranges are narrower than 1.
+
+    The geometric mean of the half ranges that are known, and never more than 1.
+    """
     half = (space.high.astype(float) - space.low) / 2
     bounded = half[np.isfinite(half) & (half > 0)]
-    return floor * min(1.0, float(np.exp(np.log(bounded).mean()))) if len(bounded) else floor
+    return min(1.0, float(np.exp(np.log(bounded).mean()))) if len(bounded) else 1.0
 
 
 def policy_name(observation_space: gym.Space[Any]) -> str:

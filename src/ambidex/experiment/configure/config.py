@@ -88,7 +88,9 @@ class Hyperparameters(_Strict):
         default=(256, 256), description="hidden layers, of actor and critic each"
     )
     activation: Literal["relu", "tanh", "elu"] = "relu"
-    log_std_init: float = -1.0
+    log_std_init: float = Field(
+        default=-1.0, description="of the noise at the start, less where actions have ranges below 1"
+    )
     ortho_init: bool = False
 
     policy_weight: float = Field(default=0.05, ge=0, description="w_pi of the method's policy loss")

@@ -24,7 +24,7 @@ from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, method_ca
 
 _NAMES = ("scenario", "algorithm", "method", "preset", "env", "symmetry", "fit", "actuators")
 _DISABLED = "disabled"
-_NOT_SHARED = {"rounds", "evaluation_every", "metrics_every", "normalize"}
+_NOT_SHARED = {"rounds", "evaluation_every", "metrics_every", "normalize", "log_std_init"}
 
 
 def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> RunConfig:

@@ -15,6 +15,8 @@ FIRST = 3
 """What the run was at its start is the best of these iterations, the first of which all is known."""
 LARGEST_STD = 0.3
 """Of the std at the start; a policy that walks keeps a third of it over two million steps."""
+AT_FLOOR = 1.05
+"""Of the floor of the noise, below which no std shrinks."""
 LONGEST_EPISODE = 0.75
 """Of the episodes at the start: robots whose episodes all have one length cannot collapse by this rule."""
 
@@ -22,20 +24,23 @@ Row = tuple[float | None, float | None, float | None]
 """Of an iteration: the mean return and length of the last episodes, and the policy's std."""
 
 
-def collapsed(rows: Sequence[Row]) -> str | None:
+def collapsed(rows: Sequence[Row], floor: float = 0.0) -> str | None:
     """Why a run with these iterations counts as collapsed; None where it does not.
 
     For `ITERATIONS` in a row the return is no higher than at the start, the episodes are clearly shorter, and
-    the std has shrunk far below. A robot that stands still has long episodes; one that has just begun has its
-    noise; one that reaches its goal sooner has a higher return. SAC logs no std, and so never counts as
-    collapsed.
+    the std has shrunk far below or to its floor. A robot that stands still has long episodes; one that has
+    just begun has its noise; one that reaches its goal sooner has a higher return. SAC logs no std, and so
+    never counts as collapsed.
+
+    :param floor: the least std that the run allows (``std_floor``)
     """
     start = [row for row in rows[:-ITERATIONS] if None not in row][:FIRST]
     if len(start) < FIRST or any(None in row for row in rows[-ITERATIONS:]):
         return None
     start_return, start_length, start_std = np.array(start, dtype=float).max(axis=0)
     last = np.array(rows[-ITERATIONS:], dtype=float)
-    if (last > [start_return, LONGEST_EPISODE * start_length, LARGEST_STD * start_std]).any():
+    small_std = max(LARGEST_STD * start_std, AT_FLOOR * floor)
+    if (last > [start_return, LONGEST_EPISODE * start_length, small_std]).any():
         return None
     now_return, now_length, now_std = last[-1]
     return (

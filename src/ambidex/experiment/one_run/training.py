@@ -180,7 +180,8 @@ class Training:
         self.env.close()
 
     def _collapse(self) -> str | None:
-        return collapsed(self.rows) if self.config.stop_collapsed else None
+        floor = getattr(self.model, "std_floor", None) or 0.0
+        return collapsed(self.rows, floor) if self.config.stop_collapsed else None
 
     def _iterate(self) -> None:
         try:
