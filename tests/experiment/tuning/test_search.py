@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import ambidex.experiment.tuning.search as searching
+from ambidex.experiment.configure import presets
 from ambidex.experiment.configure.presets import configure
 from ambidex.experiment.many_runs.status import status
 from ambidex.experiment.tuning.search import open_study, read_search, search, write_best
@@ -25,6 +26,7 @@ SETTINGS = {"n_steps": 16, "num_envs": 8, "n_epochs": 4, "evaluation_every": 4, 
 SPACE = {"learning_rate": [1.0e-9, 3.0e-3]}
 BUDGET = 128 * 36
 SEED = 3  # proposes one of each
+PRESET = presets._preset
 
 
 def task() -> Task:
@@ -75,6 +77,17 @@ def test_more_trials_go_on_and_another_search_in_its_place_is_refused(finished: 
     with pytest.raises(ValueError, match="a search with another space;"):
         search(task(), parse_space({"gamma": [0.9, 0.99]}, "test"), out, trials=2)
     assert read_search(out) == (task(), space)
+
+
+def test_a_search_does_not_go_on_with_another_preset(
+    finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    monkeypatch.setattr(presets, "_preset", lambda *names: PRESET(*names) | {"std_floor": 0.25})
+    with pytest.raises(ValueError, match=r"on triangle have std_floor = None; the preset has .* 0\.25"):
+        search(task(), parse_space(SPACE, "test"), out, trials=3)
+    assert scores(out) == scores(finished)
 
 
 def test_a_search_that_is_killed_goes_on_where_it_was(finished: Path, tmp_path: Path) -> None:

@@ -251,7 +251,12 @@ def _failures(outcomes: Sequence[Outcome]) -> dict[Path, str]:
 
 
 def _require_same_search(out: Path, task: Task, space: Space) -> None:
-    ours = {"format": FORMAT, "task": task.as_data(), "space": as_data(space)}
+    ours = {
+        "format": FORMAT,
+        "task": task.as_data(),
+        "space": as_data(space),
+        "given": task.given(space),  # presets change from version to version
+    }
     ours = json.loads(json.dumps(ours))
     theirs = _read(out)
     if theirs is None:
@@ -261,6 +266,13 @@ def _require_same_search(out: Path, task: Task, space: Space) -> None:
     changed += ["space"] if ours["space"] != theirs["space"] else []
     if changed:
         raise ValueError(f"{out} holds a search with another {', '.join(changed)}; choose another directory")
+    for robot, now in ours["given"].items():
+        before = theirs.get("given", {}).get(robot, {})  # older searches did not say, or not all of it
+        for name in sorted(name for name in now.keys() & before.keys() if before[name] != now[name]):
+            raise ValueError(
+                f"{out} holds a search whose trials on {robot} have {name} = {before[name]!r}; "
+                f"the preset has changed, to {now[name]!r}; choose another directory"
+            )
 
 
 def _read(out: Path) -> Mapping[str, Any] | None:

@@ -78,6 +78,12 @@ class Task:
     def runs(self, values: Mapping[str, Any], steps: int, directory: Path) -> list[PlannedRun]:
         return [PlannedRun(config, directory / config.directory) for config in self.configs(values, steps)]
 
+    def given(self, space: Space) -> dict[str, dict[str, Any]]:
+        """For each robot what all its trials share, most of it from a preset: what is not searched for."""
+        configs = self.configs({}, self.budget)[: len(self.robots)]
+        shared = [config.hyperparameters.model_dump(mode="json", exclude=set(space)) for config in configs]
+        return dict(zip(self.robots, shared, strict=True))
+
     def check(self, space: Space) -> None:
         """Refuse a space with values that no run takes, or that are fixed, before anything is trained."""
         fixed = merge({}, self.overrides)["hyperparameters"]
