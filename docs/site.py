@@ -18,6 +18,8 @@ OUTSIDE = (
     "results/README.md",
     "results/preset.md",
     "results/tried-goals.csv",
+    "results/tried-noise.csv",
+    "results/small-noise/table.csv",
     "results/rewards-as-they-are/table.csv",
     "results/fits.md",
     "results/fits-in-training.png",
