@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # The trainings that are still to run, in order of worth: bash results/queue.sh
 # Two at a time, one thread each. Started again after any stop, it skips what is done, or has its summary here, and
-# resumes what is not. RUNS says where runs are kept, runs/ by default; queue.log there says what ran when.
+# resumes what is not. RUNS says where runs are kept, by default outside of the checkout, so that a new one goes on with
+# them, a folder for each version of the preset; queue.log there says what ran when.
 set -u
 cd "$(dirname "$0")/.."
-export OMP_NUM_THREADS=1 PATH="$PWD/.venv/bin:$PATH" RUNS="${RUNS:-runs}"
+export OMP_NUM_THREADS=1 PATH="$PWD/.venv/bin:$PATH"
+preset=$(git log -1 --format=%h -- src/ambidex/experiment/configure/ambidex.yaml)
+export RUNS="${RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/ambidex/runs-$preset}"
 mkdir -p "$RUNS"
 
 log() { echo "$(date -Is) $*" >> "$RUNS/queue.log"; }
@@ -27,17 +30,19 @@ export -f row log
 
 # The table, one seed of each scenario first.
 scenarios=(A6.1 A4.1 A3.1 A1.1 A1.2 A2.1 A5.1 A6.3 A4.4 A3.2 A2.2 A6.2 A5.2 A4.3 A6.6 A4.6 A6.4 A4.2 A6.5 A4.5)
-for seed in 0 1; do printf "%s $seed\n" "${scenarios[@]}"; done | xargs -P 2 -L 1 bash -c 'row "$0" "$1"'
+table() { printf "%s $1\n" "${scenarios[@]}" | xargs -P 2 -L 1 bash -c 'row "$0" "$1"'; }
+table 0
+# Does any of ten starts collapse?
+sweep --scenarios A4.1 A6.1 --methods equivariant --seeds 10 --steps 150000 --out "$RUNS/starts"
 # A motor that wears out, with the fit and without.
 sweep --scenarios A1.1-wear --methods equivariant --out "$RUNS/wear/fit"
 sweep --scenarios A1.1-wear --methods equivariant --set actuators=none --out "$RUNS/wear/no-fit"
 # What each part buys, under the same settings of PPO; the first 1.5 million steps of the table are the network with actuators.
 families=(--scenarios A1.1 A4.1 --preset ambidex --seeds 2 --steps 1500000)
 sweep "${families[@]}" --methods ppo --out "$RUNS/families/plain"
-sweep "${families[@]}" --methods augment msl psl asl --set symmetry_samples=1 --out "$RUNS/families/losses"
 sweep "${families[@]}" --methods equivariant --set actuators=none --out "$RUNS/families/strict"
+sweep "${families[@]}" --methods augment msl psl asl --set symmetry_samples=1 --out "$RUNS/families/losses"
 sweep "${families[@]}" --methods equivariant --set relax=weights --set relax_from=1000000 --out "$RUNS/families/relaxed"
+table 1
 # The paper's own result.
 sweep --scenarios A1.1 --methods asl psl --set symmetry_samples=1 --out "$RUNS/paper"
-# Does any of ten starts collapse?
-sweep --scenarios A4.1 A6.1 --methods equivariant --seeds 10 --steps 150000 --out "$RUNS/starts"
