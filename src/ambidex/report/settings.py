@@ -25,6 +25,8 @@ SHARED = (
     "net_arch",
     "activation",
     "log_std_init",
+    "std_floor",
+    "desired_kl",
     "ortho_init",
     "rounds",
     "normalize",

@@ -56,9 +56,11 @@ def test_the_zoos_values_and_of_ppos_presets_what_all_share() -> None:
 
 
 @pytest.mark.parametrize("name", ["a2c", "trpo", "sac"])
-def test_what_was_found_for_ppos_rewards_is_not_passed_on(name: str) -> None:
-    assert resolve("A2.1", "equivariant", {}).hyperparameters.normalize == "rewards"
-    assert resolve("A2.1", "equivariant", {"algorithm": name}).hyperparameters.normalize is False
+def test_what_was_found_for_ppos_rewards_and_noise_is_not_passed_on(name: str) -> None:
+    ppo = resolve("A2.1", "equivariant", {}).hyperparameters
+    assert (ppo.normalize, ppo.log_std_init) == ("rewards", 0.0)
+    other = resolve("A2.1", "equivariant", {"algorithm": name}).hyperparameters
+    assert (other.normalize, other.log_std_init) == (False, -1.0)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def test_noise_that_a_floor_holds_up_counts_as_shrunk_there() -> None:
     assert "std has shrunk to 0.4 (1)" in str(collapsed(held(0.4), floor=0.4))
     assert collapsed(held(0.5), floor=0.4) is None
     assert collapsed(held(0.25), floor=0.1) is not None
+    assert collapsed(held(1.0), floor=1.0) is None  # it has not shrunk
 
 
 def test_the_start_is_where_all_is_known() -> None:
@@ -160,8 +161,11 @@ def test_it_collapses_in_the_same_iteration_when_it_is_resumed(
 def test_it_stays_collapsed_when_it_is_killed_before_it_could_say_so(
     tiny: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "collapsed", lambda rows, _: "it falls" if len(rows) >= 2 else None)
-    run.train(resolve("triangle", "ppo", tiny), tmp_path)
+    def falls(rows: list[Row], floor: float) -> str | None:
+        return "it falls" if len(rows) >= 2 and floor == 0.2 else None
+
+    monkeypatch.setattr(training, "collapsed", falls)
+    run.train(resolve("triangle", "ppo", tiny | {"std_floor": 0.2}), tmp_path)
     ended = json.loads((tmp_path / "run.json").read_text())
     assert (ended["status"], ended["iterations"]) == ("collapsed", 2)
     (tmp_path / "run.json").write_text(json.dumps(ended | {"status": "running", "message": None}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
 import subprocess
@@ -85,9 +86,17 @@ def test_a_search_does_not_go_on_with_another_preset(
     out = tmp_path / "copy"
     shutil.copytree(finished, out)
     monkeypatch.setattr(presets, "_preset", lambda *names: PRESET(*names) | {"std_floor": 0.25})
-    with pytest.raises(ValueError, match=r"on triangle have std_floor = None; the preset has .* 0\.25"):
+    with pytest.raises(ValueError, match=r"began with another std_floor: the preset"):
         search(task(), parse_space(SPACE, "test"), out, trials=3)
     assert scores(out) == scores(finished)
+
+
+@pytest.mark.parametrize("given", [None, [], {"triangle": None}])
+def test_a_record_that_is_none_is_refused_in_words(given: Any, finished: Path, tmp_path: Path) -> None:
+    about = json.loads((finished / "tune.json").read_text())
+    (tmp_path / "tune.json").write_text(json.dumps(about | {"given": given}))
+    with pytest.raises(ValueError, match="is not the record of a search"):
+        search(task(), parse_space(SPACE, "test"), tmp_path, trials=2)
 
 
 def test_a_search_that_is_killed_goes_on_where_it_was(finished: Path, tmp_path: Path) -> None:

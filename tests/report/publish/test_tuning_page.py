@@ -31,7 +31,7 @@ def search(tmp_path: Path) -> Path:
     space = parse_space(SPACE, "test")
     references = {"A1.1": 2183.0, "A4.1": 1689.0}
     task = Task(("A1.1", "A4.1"), "equivariant", 900_000, references=references)
-    about = {"format": FORMAT, "task": task.as_data(), "space": as_data(space)}
+    about = {"format": FORMAT, "task": task.as_data(), "space": as_data(space), "given": {}}
     (tmp_path / "tune.json").write_text(json.dumps(about))
     study = open_study(tmp_path, create=True)
     distributions = {

@@ -125,11 +125,11 @@ def _refuse_actions(algorithm: Algorithm, space: gym.Space[Any]) -> None:
 def unit_of_noise(space: gym.spaces.Box) -> float:
     """What a std of 1 in a configuration is for these actions: less where their ranges are narrower than 1.
 
-    The geometric mean of the half ranges that are known, and never more than 1.
+    The geometric mean of the half ranges, and never more than 1; the ranges are bounded.
     """
     half = (space.high.astype(float) - space.low) / 2
-    bounded = half[np.isfinite(half) & (half > 0)]
-    return min(1.0, float(np.exp(np.log(bounded).mean()))) if len(bounded) else 1.0
+    moving = half[half > 0]
+    return min(1.0, float(np.exp(np.log(moving).mean()))) if len(moving) else 1.0
 
 
 def policy_name(observation_space: gym.Space[Any]) -> str:

@@ -89,7 +89,7 @@ class Hyperparameters(_Strict):
     )
     activation: Literal["relu", "tanh", "elu"] = "relu"
     log_std_init: float = Field(
-        default=-1.0, description="of the noise at the start, less where actions have ranges below 1"
+        default=-1.0, description="log of the std at the start; less where actions have ranges below 1"
     )
     ortho_init: bool = False
 

@@ -14,7 +14,7 @@ ITERATIONS = 25
 FIRST = 3
 """What the run was at its start is the best of these iterations, the first of which all is known."""
 LARGEST_STD = 0.3
-"""Of the std at the start; a policy that walks keeps a third of it over two million steps."""
+"""Of the std at the start; a policy that walks may have less, but has a higher return."""
 AT_FLOOR = 1.05
 """Of the floor of the noise, below which no std shrinks."""
 LONGEST_EPISODE = 0.75
@@ -39,7 +39,8 @@ def collapsed(rows: Sequence[Row], floor: float = 0.0) -> str | None:
         return None
     start_return, start_length, start_std = np.array(start, dtype=float).max(axis=0)
     last = np.array(rows[-ITERATIONS:], dtype=float)
-    small_std = max(LARGEST_STD * start_std, AT_FLOOR * floor)
+    at_floor = AT_FLOOR * floor
+    small_std = max(LARGEST_STD * start_std, at_floor if at_floor < start_std else 0.0)
     if (last > [start_return, LONGEST_EPISODE * start_length, small_std]).any():
         return None
     now_return, now_length, now_std = last[-1]

@@ -29,7 +29,7 @@ from ambidex.experiment.tuning.task import Task
 if TYPE_CHECKING:
     import optuna
 
-FORMAT = 1
+FORMAT = 2
 REDUCTION = 3
 RUNGS = (1, REDUCTION, REDUCTION**2)
 """A trial is compared at a ninth and at a third of the budget; the better third goes on."""
@@ -266,13 +266,17 @@ def _require_same_search(out: Path, task: Task, space: Space) -> None:
     changed += ["space"] if ours["space"] != theirs["space"] else []
     if changed:
         raise ValueError(f"{out} holds a search with another {', '.join(changed)}; choose another directory")
-    for robot, now in ours["given"].items():
-        before = theirs.get("given", {}).get(robot, {})  # older searches did not say, or not all of it
-        for name in sorted(name for name in now.keys() & before.keys() if before[name] != now[name]):
-            raise ValueError(
-                f"{out} holds a search whose trials on {robot} have {name} = {before[name]!r}; "
-                f"the preset has changed, to {now[name]!r}; choose another directory"
-            )
+    moved = {
+        name
+        for robot, now in ours["given"].items()
+        for name, before in theirs["given"].get(robot, {}).items()
+        if now.get(name, before) != before
+    }
+    if moved:
+        raise ValueError(
+            f"{out} holds a search that began with another {listed(sorted(moved))}: the preset, or the "
+            "robot's description, has changed since; choose another directory"
+        )
 
 
 def _read(out: Path) -> Mapping[str, Any] | None:
@@ -280,10 +284,14 @@ def _read(out: Path) -> Mapping[str, Any] | None:
     if not path.exists():
         return None
     about = read_json(path)
-    if not isinstance(about, dict) or not all(isinstance(about.get(key), dict) for key in ("task", "space")):
+    if not isinstance(about, dict):
         raise ValueError(f"{path} is not the record of a search")
     if about.get("format") != FORMAT:
         raise ValueError(f"{path} is of format {about.get('format')!r}, this version reads format {FORMAT}")
+    given = about.get("given")
+    robots = list(given.values()) if isinstance(given, dict) else [given]
+    if not all(isinstance(part, dict) for part in (about.get("task"), about.get("space"), *robots)):
+        raise ValueError(f"{path} is not the record of a search")
     return about
 
 

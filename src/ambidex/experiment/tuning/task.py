@@ -80,9 +80,12 @@ class Task:
 
     def given(self, space: Space) -> dict[str, dict[str, Any]]:
         """For each robot what all its trials share, most of it from a preset: what is not searched for."""
-        configs = self.configs({}, self.budget)[: len(self.robots)]
-        shared = [config.hyperparameters.model_dump(mode="json", exclude=set(space)) for config in configs]
-        return dict(zip(self.robots, shared, strict=True))
+        shared = {}
+        for robot, config in zip(self.robots, self.configs({}, self.budget), strict=False):
+            values = config.model_dump(mode="json", exclude={"seed"})
+            values |= values.pop("hyperparameters")
+            shared[robot] = {name: value for name, value in values.items() if name not in space}
+        return shared
 
     def check(self, space: Space) -> None:
         """Refuse a space with values that no run takes, or that are fixed, before anything is trained."""
