@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/.."
 export OMP_NUM_THREADS=1 PATH="$PWD/.venv/bin:$PATH"
-preset=$(git log -1 --format=%h -- src/ambidex/experiment/configure/ambidex.yaml)
+preset=$(grep -v "^#" src/ambidex/experiment/configure/ambidex.yaml | sha1sum | cut -c 1-7)
 export RUNS="${RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/ambidex/runs-$preset}"
 mkdir -p "$RUNS"
 
@@ -39,7 +39,7 @@ sweep --scenarios A1.1-wear --methods equivariant --out "$RUNS/wear/fit"
 sweep --scenarios A1.1-wear --methods equivariant --set actuators=none --out "$RUNS/wear/no-fit"
 # What each part buys, under the same settings of PPO; the first 1.5 million steps of the table are the network with actuators.
 families=(--scenarios A1.1 A4.1 --preset ambidex --seeds 2 --steps 1500000)
-sweep "${families[@]}" --methods ppo --out "$RUNS/families/plain"
+sweep "${families[@]}" --methods ppo --set fast=true --out "$RUNS/families/plain"
 sweep "${families[@]}" --methods equivariant --set actuators=none --out "$RUNS/families/strict"
 sweep "${families[@]}" --methods augment msl psl asl --set symmetry_samples=1 --out "$RUNS/families/losses"
 sweep "${families[@]}" --methods equivariant --set relax=weights --set relax_from=1000000 --out "$RUNS/families/relaxed"
