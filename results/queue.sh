@@ -1,13 +1,10 @@
 #!/usr/bin/env bash
 # The trainings that are still to run, in order of worth: bash results/queue.sh
 # Two at a time, one thread each. Started again after any stop, it skips what is done, or has its summary here, and
-# resumes what is not. RUNS says where runs are kept, by default outside of the checkout, so that a new one goes on with
-# them, a folder for each version of the preset; queue.log there says what ran when.
+# resumes what is not. queue.log beside the runs says what ran when; harvest.sh brings here what is finished.
 set -u
 cd "$(dirname "$0")/.."
-export OMP_NUM_THREADS=1 PATH="$PWD/.venv/bin:$PATH"
-preset=$(grep -v "^#" src/ambidex/experiment/configure/ambidex.yaml | sha1sum | cut -c 1-7)
-export RUNS="${RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/ambidex/runs-$preset}"
+. results/runs.sh
 mkdir -p "$RUNS"
 
 log() { echo "$(date -Is) $*" >> "$RUNS/queue.log"; }

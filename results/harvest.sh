@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Brings what queue.sh has finished here: summaries, table.csv, the table in README.md and its figure: bash results/harvest.sh
+# What is here already stays as it is.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. results/runs.sh
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# The last folders of a run are scenario/method/seed-n, those before them say what it is for; the table's stand on top.
+find "$RUNS" -name run.json -not -path "$RUNS/starts/*" | sort | while read -r record; do
+    run=$(dirname "$record")
+    place=${run#"$RUNS"/}
+    place=results/${place#table/}
+    [ -e "$place" ] && continue
+    grep -q '"status": "done"' "$record" || continue
+    ambidex report "$run" --out "$scratch/page.html" --summaries "$(dirname "$(dirname "$(dirname "$place")")")" > /dev/null
+    echo "$place"
+done
+
+ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table results/table.csv > /dev/null
+ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table "$scratch/table.md" > /dev/null
+grep '^| A' "$scratch/table.md" > "$scratch/rows"
+# In the table of README.md, the first row makes room for all of the new ones.
+awk -v rows="$scratch/rows" '
+    /^## / { inside = /^## The table$/ }
+    inside && /^\| A[0-9]/ { if (!written++) while ((getline row < rows) > 0) print row; next }
+    inside && written && !/^\|/ { inside = 0 }
+    { print }' results/README.md > "$scratch/README.md"
+cp "$scratch/README.md" results/README.md
+python docs/images/table.py
