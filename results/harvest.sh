@@ -8,13 +8,20 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # The last folders of a run are scenario/method/seed-n, those before them say what it is for; the table's stand on top.
-find "$RUNS" -name run.json -not -path "$RUNS/starts/*" | sort | while read -r record; do
+find "$RUNS" -name run.json | sort | while read -r record; do
     run=$(dirname "$record")
     place=${run#"$RUNS"/}
     place=results/${place#table/}
     [ -e "$place" ] && continue
-    grep -q '"status": "done"' "$record" || continue
-    ambidex report "$run" --out "$scratch/page.html" --summaries "$(dirname "$(dirname "$(dirname "$place")")")" > /dev/null
+    status=$(sed -nE 's/.*"status": "(done|collapsed)".*/\1/p' "$record")
+    [ -n "$status" ] || continue
+    ambidex report "$run" --out "$scratch/page.html" --summaries "${place%/*/*/*}" > /dev/null
+    case $place in results/starts/*)
+        # What a start is judged by, return and length of its episodes and its noise, a summary does not hold.
+        [ -e results/starts.csv ] || echo "run,status,steps,episode_return,episode_length,std" > results/starts.csv
+        tail -n 1 "$run/progress.csv" | awk -F, -v run="${place#results/starts/}" -v status="$status" \
+            -v OFS=, '{ print run, status, $2, $3, $4, $NF }' >> results/starts.csv ;;
+    esac
     echo "$place"
 done
 

@@ -1,47 +1,57 @@
 #!/usr/bin/env bash
-# The trainings that are still to run, in order of worth: bash results/queue.sh
+# The trainings that are still to run, in order of worth: bash results/queue.sh [MINUTES]
 # Two at a time, one thread each. Started again after any stop, it skips what is done, or has its summary here, and
-# resumes what is not. queue.log beside the runs says what ran when; harvest.sh brings here what is finished.
+# resumes what is not; given MINUTES, it begins nothing that would take longer than what is left of them. queue.log
+# beside the runs says what ran when; harvest.sh brings here what is finished.
 set -u
 cd "$(dirname "$0")/.."
 . results/runs.sh
 mkdir -p "$RUNS"
+export END=$(($(date +%s) + 60 * ${1:-1000000}))
+export SECONDS_PER_MILLION=1250 # where two run together
 
 log() { echo "$(date -Is) $*" >> "$RUNS/queue.log"; }
 
-sweep() {
-    log start "$@"
-    ambidex sweep --jobs 2 "$@"
-    log exit $? "$@"
+# One training: its place, scenario, method, seed and steps, and what else `ambidex train` is told.
+run() {
+    local run="$1/$2/$3/seed-$4" steps=$5
+    local out="$RUNS/$run" known=(--method "$3" --seed "$4" --steps "$5")
+    [ -e "results/${run#table/}" ] || grep -qsE '"status": "(done|collapsed)"' "$out/run.json" && return
+    (($(date +%s) + steps * SECONDS_PER_MILLION / 1000000 > END)) && return
+    log start "$run"
+    if [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$2" "${known[@]}" "${@:6}" --out "$out"; fi
+    log exit $? "$run"
 }
+export -f run log
 
-# One run of the table, from the start or from its last checkpoint.
-row() {
-    local out="$RUNS/table/$1/equivariant/seed-$2"
-    [ -e "results/$1/equivariant/seed-$2" ] && return
-    log start "$out"
-    if [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$1" --method equivariant --seed "$2" --out "$out"; fi
-    log exit $? "$out"
-}
-export -f row log
-
-# The table, one seed of each scenario first.
 scenarios=(A6.1 A4.1 A3.1 A1.1 A1.2 A2.1 A5.1 A6.3 A4.4 A3.2 A2.2 A6.2 A5.2 A4.3 A6.6 A4.6 A6.4 A4.2 A6.5 A4.5)
-table() { printf "%s $1\n" "${scenarios[@]}" | xargs -P 2 -L 1 bash -c 'row "$0" "$1"'; }
-table 0
-# Where the curve still climbs and is below the paper's best: on to the paper's steps. Its summary has no checkpoint; trained anew, it is the same.
-[ -e results/longer/A1.2 ] || sweep --scenarios A1.2 --methods equivariant --steps 4000000 --out "$RUNS/longer"
-# Does any of ten starts collapse?
-sweep --scenarios A4.1 A6.1 --methods equivariant --seeds 10 --steps 150000 --out "$RUNS/starts"
-# A motor that wears out, with the fit and without.
-sweep --scenarios A1.1-wear --methods equivariant --out "$RUNS/wear/fit"
-sweep --scenarios A1.1-wear --methods equivariant --set actuators=none --out "$RUNS/wear/no-fit"
-# What each part buys, under the same settings of PPO; the first 1.5 million steps of the table are the network with actuators.
-families=(--scenarios A1.1 A4.1 --preset ambidex --seeds 2 --steps 1500000)
-sweep "${families[@]}" --methods ppo --set fast=true --out "$RUNS/families/plain"
-sweep "${families[@]}" --methods equivariant --set actuators=none --out "$RUNS/families/strict"
-sweep "${families[@]}" --methods augment msl psl asl --set symmetry_samples=1 --out "$RUNS/families/losses"
-sweep "${families[@]}" --methods equivariant --set relax=weights --set relax_from=1000000 --out "$RUNS/families/relaxed"
-table 1
-# The paper's own result.
-sweep --scenarios A1.1 --methods asl psl --set symmetry_samples=1 --out "$RUNS/paper"
+
+table() { for scenario in "${scenarios[@]}"; do echo table "$scenario" equivariant "$1" 2000000; done; }
+
+# What each part buys, under the same settings of PPO; the table's first 1.5 million steps are the network with actuators.
+families() {
+    for scenario in A1.1 A4.1; do
+        echo families/plain "$scenario" ppo "$1" 1500000 --preset ambidex --set fast=true
+        echo families/strict "$scenario" equivariant "$1" 1500000 --set actuators=none
+        for loss in augment msl psl asl; do
+            echo families/losses "$scenario" $loss "$1" 1500000 --preset ambidex --set symmetry_samples=1
+        done
+        echo families/relaxed "$scenario" equivariant "$1" 1500000 --set relax=weights --set relax_from=1000000
+    done
+}
+
+{
+    table 0
+    # Where the curve still climbs and is below the paper's best: on to the paper's steps, from the start, since a summary has no checkpoint.
+    echo longer A1.2 equivariant 0 4000000
+    # A motor that wears out, with the fit and without.
+    echo wear/fit A1.1-wear equivariant 0 2000000
+    echo wear/no-fit A1.1-wear equivariant 0 2000000 --set actuators=none
+    # Does any of ten starts collapse?
+    for seed in {0..9}; do printf "starts %s equivariant $seed 150000\n" A4.1 A6.1; done
+    families 0
+    table 1
+    families 1
+    # The paper's own result.
+    printf "paper A1.1 %s 0 4000000 --set symmetry_samples=1\n" asl psl
+} | xargs -P 2 -L 1 bash -c 'run "$@"' run
