@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import statistics
 from pathlib import Path
 
 import matplotlib as mpl
@@ -19,7 +20,8 @@ TABLE = Path(__file__).parents[2] / "results" / "table.csv"
 def main() -> None:
     rows = list(csv.DictReader(TABLE.open()))
     names = [row["scenario"] for row in rows]
-    figure, axis = plt.subplots(figsize=(9, 0.9 + 0.27 * len(rows)), layout="constrained")
+    figure, axis = plt.subplots(figsize=(9, 1.2 + 0.27 * len(rows)), layout="constrained")
+    figure.suptitle(_sum(rows), fontsize="medium", fontweight="bold")
     for method in map(METHODS.get, PAPER):
         returns = [float(row[f"paper_{method.name}"]) for row in rows]
         label = f"{method.label}, the paper's, tuned for each"
@@ -37,6 +39,15 @@ def main() -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False, fontsize="small")
     figure.savefig(Path(__file__).with_name("table.png"), dpi=110)
+
+
+def _sum(rows: list[dict[str, str]]) -> str:
+    """The whole table in one sentence."""
+    best = [max(float(row[f"paper_{name}"]) for name in PAPER) for row in rows]
+    gains = [float(row["max_return_mean"]) / one for row, one in zip(rows, best, strict=True)]
+    above = sum(gain > 1 for gain in gains)
+    median = statistics.median(gains)
+    return f"Above the paper's best on {above} of {len(rows)} scenarios; in the median {median:.2f} times it"
 
 
 if __name__ == "__main__":
