@@ -3,6 +3,8 @@
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from ambidex.common.reading import read_bytes
 
 
@@ -15,3 +17,8 @@ def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert most < 1_000_000
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is not a regular file"):
+        read_bytes(tmp_path)

@@ -55,3 +55,18 @@ def test_policies_without_such_a_noise_are_refused() -> None:
         trained("MlpPolicy", std_floor=0.3, use_sde=True)
     with pytest.raises(ValueError, match="Discrete"):
         SymmetricPPO("MlpPolicy", gymnasium.make("CartPole-v1"), std_floor=0.3, **SMALL)
+
+
+def test_the_first_roll_out_has_the_floor_too_and_the_log_has_what_roll_outs_had() -> None:
+    model = SymmetricPPO(
+        "MlpPolicy",
+        TriangleVecEnv(2, seed=0),
+        std_floor=0.5,
+        policy_kwargs={"net_arch": [12], "log_std_init": START},
+        learning_rate=0.05,
+        ent_coef=-1.0,
+        **SMALL,
+    )
+    np.testing.assert_allclose(model.policy.log_std.detach().exp(), 0.5, rtol=1e-6)
+    model.learn(64, log_interval=100)
+    assert model.logger.name_to_value["train/std"] == pytest.approx(0.5)

@@ -91,7 +91,3 @@ def main() -> None:
     except MemoryError as error:
         say(f"ambidex: this needs more memory than there is ({message(error)})", to_stderr=True)
         sys.exit(WRONG_USAGE)
-
-
-if __name__ == "__main__":
-    main()

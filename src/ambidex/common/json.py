@@ -38,15 +38,16 @@ def read_json(path: Path) -> Any:
 
 def to_json(value: Any, indent: int | None = None) -> str:
     """The value as strict JSON; a number that is none (NaN, infinity) becomes null."""
-    return json.dumps(_strict(value), indent=indent, allow_nan=False)
+    return json.dumps(strict(value), indent=indent, allow_nan=False)
 
 
-def _strict(value: Any) -> Any:
+def strict(value: Any) -> Any:
+    """The value with null in the place of numbers that are none, and lists in that of tuples."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _strict(part) for key, part in value.items()}
-    return [_strict(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: strict(part) for key, part in value.items()}
+    return [strict(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

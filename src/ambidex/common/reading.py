@@ -46,10 +46,11 @@ def read_end(path: Path, most: int) -> bytes:
 def _regular(path: Path) -> Iterator[tuple[BinaryIO, int]]:
     """An open file and its size; a pipe is refused without waiting for its other end."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise ValueError(f"{path} is not a regular file")
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError(f"{path} is not a regular file")
         yield file, found.st_size
 
 

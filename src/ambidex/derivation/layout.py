@@ -160,16 +160,13 @@ class _Description:
         joints = (j for j in range(self.model.njnt) if self._is_simple(j))
         return [joint for joint in joints if joint not in self.skeleton.ignored_joints]
 
-    def _full_name(self, joint: int) -> str:
-        return self.limb_of[joint].full_name(joint)
-
     def _joint(self, joint: int) -> Any:
         turns = self.model.jnt_type[joint] == HINGE
         axes = []
         for g in self.group:
             partner, direction = g.joints[joint]
             handedness = np.linalg.det(g.isometry) if turns else 1.0
-            axes.append(direction * handedness * g.isometry.T @ self._axis(partner))
+            axes.append(direction * handedness * g.isometry.T @ np.asarray(self.straight[partner]))
         specification: dict[str, Any] = {"axis" if turns else "slide": as_direction(np.mean(axes, axis=0))}
         if self.model.jnt_limited[joint] and self.wanted.layout == "state":  # not relative to a default pose
             limits = self.model.jnt_range[joint] - self.pose.get(joint, 0.0)
@@ -177,9 +174,6 @@ class _Description:
             if low < high:
                 specification["limits"] = [low, high]
         return specification["axis"] if list(specification) == ["axis"] else specification
-
-    def _axis(self, joint: int) -> FloatArray:
-        return np.asarray(self.straight[joint])
 
     def _pose(self) -> dict[int, float]:
         """Joint positions that are their own image: the mean of all images of the zero pose."""
@@ -333,18 +327,16 @@ class _Description:
     def _drive(self, actuator: int) -> str | None:
         """The joint whose command it is; None if it is a number that stays."""
         if (joint := self.driven[actuator]) is not None:
-            return self._full_name(joint)
+            return self.limb_of[joint].full_name(joint)
         return f"{self.motor_names[actuator]}.motor" if actuator in self.motor_names else None
 
     def _numbered(self, quantity: str, actuator: int) -> str:
         """Actuators of one joint are told apart by the orbits that they belong to."""
-        orbits = {a: min(g.actuators[a][0] for g in self.group) for a in self.driven if not self._is_left(a)}
+        known = [a for a in self.driven if not self.drives.is_ignored(a)]
+        orbits = {a: min(g.actuators[a][0] for g in self.group) for a in known}
         besides = [orbits[a] for a in orbits if self._drive(a) == self._drive(actuator)]
         number = sorted(besides).index(orbits[actuator]) + 1
         return quantity if number == 1 else f"{quantity}_{number}"
-
-    def _is_left(self, actuator: int) -> bool:
-        return self.drives.is_ignored(actuator)
 
 
 def _has_middle(matching: Matching, joint: int) -> bool:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ambidex.common.files import write_text
 from ambidex.derivation.differences import Asymmetry
 from ambidex.derivation.match.matching import Matching
 from ambidex.derivation.match.trees import Unmatched
-from ambidex.symmetry import SymmetryGroup, save
+from ambidex.symmetry import SymmetryGroup
+from ambidex.symmetry.files.descriptions import description_text
 
 BEYOND = "description"  # the kind of what the model has but no description by names can say
 
@@ -82,10 +84,8 @@ class Derivation:
         """Write the description as a YAML file."""
         if self.group is None:
             raise ValueError(f"{self.robot}: no isometry that moves anything holds; nothing to write")
-        save(self.group, path)
         said = [f"Derived from a model of {self.robot} by ambidex derive.", *self.notes]
-        file = Path(path)
-        file.write_text("".join(f"# {line}\n" for line in said) + file.read_text("utf-8"), "utf-8")
+        write_text(Path(path), "".join(f"# {line}\n" for line in said) + description_text(self.group))
 
     def __str__(self) -> str:
         width = max(len(attempt.name) for attempt in self.attempts)

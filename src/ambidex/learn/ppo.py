@@ -93,6 +93,8 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
     def _setup_losses(self) -> None:
         _check_kl(self.desired_kl, self.learning_rate_range)
         _check_floor(self.std_floor, self.action_space, self.use_sde)
+        if self.std_floor is not None:
+            raise_noise(self.policy, self.std_floor)
         super()._setup_losses()
 
     def _why_not_fast(self) -> str | None:
@@ -107,6 +109,7 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         super().train()
         if self.std_floor is not None:
             raise_noise(self.policy, self.std_floor)
+            self.logger.record("train/std", self.policy.log_std.exp().mean().item())  # the next roll-out's
         if self.desired_kl is not None:
             self._follow_kl(self.desired_kl)
 

@@ -13,7 +13,7 @@ from ambidex.report import records
 from ambidex.report.charts import files as drawing
 from ambidex.report.page import render
 from ambidex.report.publish.scenario_table import table_csv, table_markdown
-from ambidex.report.publish.summaries import copy_summary
+from ambidex.report.publish.summaries import copy_summary, place_of
 from ambidex.report.summary import Summary, summarise
 from ambidex.report.tables import results_csv, tables_latex, tables_markdown
 
@@ -43,6 +43,9 @@ def write_report(
     runs = load_runs(directories)
     summary = summarise(runs, seed=seed)
     rows = None if table is None else _scenario_table(summary, Path(table))
+    if summaries is not None:
+        for run in runs.runs:
+            place_of(run, Path(summaries))  # refused before anything is written
     return {
         "page": str(_write_page(summary, out)),
         "table": None if table is None or rows is None else str(_write(Path(table), rows.encode())),
@@ -104,6 +107,8 @@ def _write_tables(summary: Summary, out: StrPath) -> list[Path]:
 
 
 def _scenario_table(summary: Summary, out: Path) -> str:
+    if out.suffix not in (".csv", ".md"):
+        raise ValueError(f"--table {out}: the table is written as .csv or .md; give it such an ending")
     return table_markdown(summary) if out.suffix == ".md" else table_csv(summary)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from ambidex.common.json import strict
 
 Verdict = Literal["holds", "imperfect", "broken", "untested"]
 SEVERITY: tuple[Verdict, ...] = ("untested", "holds", "imperfect", "broken")
@@ -112,17 +113,9 @@ class Verification:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what could not be measured is None."""
-        found: dict[str, Any] = _without_nan({"verdict": self.verdict, **asdict(self)})
+        found: dict[str, Any] = strict({"verdict": self.verdict, **asdict(self)})
         return found
 
 
 def worst_of(verdicts: list[Verdict]) -> Verdict:
     return max(verdicts, key=SEVERITY.index, default="untested")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

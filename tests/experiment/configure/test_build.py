@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from ambidex.experiment.configure.build import build_model, training_environment, unit_of_noise
+from ambidex.envs.triangle.robot import TriangleVecEnv
+from ambidex.experiment.configure.build import (
+    build_model,
+    robot_age,
+    training_environment,
+    unit_of_noise,
+)
 from ambidex.experiment.configure.presets import resolve
 
 
@@ -29,3 +35,18 @@ def test_a_robot_with_narrow_ranges_starts_with_less_noise_and_has_a_lower_floor
 def test_choices_have_no_noise():
     config = resolve(None, "ppo", {"env": "CartPole-v1", "std_floor": 0.3})
     assert build_model(config, training_environment(config), None).std_floor is None
+
+
+@pytest.mark.parametrize("given", [{"env_args": {"scenario": "triangle-rust"}}, {"stepping": "processes"}])
+def test_triangles_are_stepped_as_one_only_where_that_is_the_same(given):
+    env = {"env": "ambidex/Triangle-v0", "n_steps": 8, "num_envs": 2, "normalize": False}
+    assert isinstance(training_environment(resolve(None, "ppo", env)), TriangleVecEnv)
+    config = resolve(None, "ppo", env | given)
+    apart = training_environment(config)
+    try:
+        assert not isinstance(apart, TriangleVecEnv)
+        wanted = config.env_args.get("scenario", "triangle")
+        assert [scenario.name for scenario in apart.get_attr("scenario")] == [wanted] * 2
+    finally:
+        apart.close()
+    assert robot_age(config, 100) == 50

@@ -21,6 +21,12 @@ def test_the_common_table_is_the_papers():
             ["gamma is a number from 0 to 1, ", "1.5"],
         ),
         ({"scenario": "A1.1", "hyperparameters": {"gamma": float("nan")}}, ["gamma", "not nan"]),
+        (
+            {"scenario": "A1.1", "hyperparameters": {"gamma": True}},
+            ["gamma is a number from 0 to 1, ", "not true"],
+        ),
+        ({"scenario": "A1.1", "hyperparameters": {"desired_kl": True}}, ["desired_kl is a number", "true"]),
+        ({"scenario": "A1.1", "steps": True}, ["steps is a whole number", "true"]),
         ({"scenario": "A1.1", "method": "sac"}, ["method", "sac"]),
         ({}, ["scenario", "env"]),
         ({"env": "Ant-v5", "method": "asl"}, ["Ant-v5", "symmetry file"]),

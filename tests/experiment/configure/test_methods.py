@@ -19,7 +19,6 @@ from ambidex.report.charts.charts import charts
 OWN = Method(
     name="mine",
     label="Mine",
-    sentence="A mirror loss with the sign of Yu et al.",
     colours=("#123456", "#abcdef"),
     arguments=lambda config, group: {"loss": MSL(policy_weight=0.25, original=True)},
     dash="dash",
@@ -97,4 +96,4 @@ def test_a_name_is_given_once() -> None:
 )
 def test_names_of_directories_and_colours_of_pages(name: str, colour: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Method(name, "Mine", "Mine.", (colour, colour), arguments=lambda config, group: {})
+        Method(name, "Mine", (colour, colour), arguments=lambda config, group: {})

@@ -200,3 +200,10 @@ def test_no_actuators_by_default_behind_the_targets_of_a_controller(tmp_path, dr
     assert resolve(None, "equivariant", given).hyperparameters.actuators == fitted
     named = resolve(None, "equivariant", given | {"actuators": "transition"})
     assert named.hyperparameters.actuators == "transition"
+
+
+def test_a_later_layer_wins_wherever_its_values_stand(tmp_path):
+    file = tmp_path / "run.yaml"
+    file.write_text("scenario: A2.1\nlearning_rate: 2.0e-3\nhyperparameters: {n_epochs: 3}\n")
+    h = configure(file, ["hyperparameters={learning_rate: 5.0e-3, gamma: 0.9}"]).hyperparameters
+    assert (h.learning_rate, h.gamma, h.n_epochs) == (5e-3, 0.9, 3)

@@ -54,7 +54,8 @@ def test_a_sweep_finishes_resumes_skips_and_reports_failures(tmp_path, tiny, fin
     assert (runs[1].directory / "policy-last.safetensors").read_bytes() == alone.read_bytes()
 
     announced = json.loads((tmp_path / "sweep.json").read_text())
-    assert (announced["methods"], announced["seeds"]) == (["ppo", "asl"], [0])
+    methods = [run["config"]["method"] for run in announced["runs"]]
+    assert methods == ["ppo", "asl", "ppo"]
     heard = []
     again = sweep(runs, tmp_path, listener=heard.append)
     assert [outcome.state for outcome in again] == ["skipped", "skipped"]

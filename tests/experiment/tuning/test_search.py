@@ -16,6 +16,8 @@ import ambidex.experiment.tuning.search as searching
 from ambidex.experiment.configure import presets
 from ambidex.experiment.configure.presets import configure
 from ambidex.experiment.many_runs.status import status
+from ambidex.experiment.many_runs.sweep import Outcome, PlannedRun
+from ambidex.experiment.one_run.run import RunFailed
 from ambidex.experiment.tuning.search import open_study, read_search, search, write_best
 from ambidex.experiment.tuning.space import parse_space
 from ambidex.experiment.tuning.task import Task
@@ -56,6 +58,9 @@ def test_it_finds_the_better_of_two_settings(finished: Path) -> None:
     h = config.hyperparameters
     assert (config.method, config.seed, h.learning_rate, h.n_steps) == ("equivariant", 4, 3e-3, 16)
     assert len(status(finished)) == 2
+    command = [sys.executable, "-m", "ambidex.cli", "status", str(finished)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert all(f"trial-000{trial}/" in shown for trial in (0, 1))  # their titles are the same
 
 
 def test_the_worse_one_is_stopped_early(finished: Path) -> None:
@@ -127,7 +132,7 @@ def test_the_best_setting_is_what_its_trial_was_trained_with(tmp_path: Path) -> 
         "hyperparameters": {"gamma": 0.5, "vf_coef": 0.25},
         "vf_coef": 0.75,
         "metrics_every": 2,
-        "seed": 9,
+        "evaluation_every": 7,
     }
     small = Task(("triangle",), "ppo", 128, overrides=fixed)
     study = open_study(tmp_path, create=True)
@@ -137,7 +142,7 @@ def test_the_best_setting_is_what_its_trial_was_trained_with(tmp_path: Path) -> 
     config = configure(tmp_path / "best.yaml", [], scenario="triangle", steps=128)
     h = config.hyperparameters
     assert (h.learning_rate, h.gamma, h.vf_coef) == (trial.params["learning_rate"], 0.5, 0.75)
-    assert (config.metrics_every, config.seed) == (2, 0)
+    assert (config.metrics_every, config.evaluation_every) == (2, 7)
     assert [config] == small.configs(trial.params, 128)
 
 
@@ -148,7 +153,9 @@ def test_what_is_searched_for_is_not_fixed_as_well(fixed: dict, tmp_path: Path) 
         search(both, parse_space({"gamma": [0.9, 0.99]}, "test"), tmp_path, trials=1)
 
 
-@pytest.mark.parametrize(("name", "option"), [("steps", "--budget"), ("method", "--method")])
+@pytest.mark.parametrize(
+    ("name", "option"), [("steps", "--budget"), ("method", "--method"), ("seed", "--seeds")]
+)
 def test_what_a_search_decides_is_not_set(name: str, option: str) -> None:
     with pytest.raises(ValueError, match=f"{name} .* {option}"):
         Task(("triangle",), "ppo", 128, overrides={name: 64})
@@ -235,3 +242,74 @@ def test_a_setting_that_breaks_the_run_is_a_bad_trial(tmp_path: Path) -> None:
     assert "nan or infinity" in trial.user_attrs["reason"]
     assert not (tmp_path / "best.yaml").exists()
     assert "nan or infinity" in write_tuning_page(tmp_path).read_text()
+
+
+@pytest.mark.usefixtures("returns_gamma")
+def test_seeds_propose_settings_of_their_own(tmp_path: Path) -> None:
+    space = parse_space({"gamma": {"low": 0.0, "high": 1.0}}, "test")
+    proposed = []
+    for seed in range(3):
+        out = tmp_path / str(seed)
+        study = search(Task(("triangle",), "ppo", 900), space, out, trials=6, seed=seed, jobs=1)
+        proposed += [trial.params["gamma"] for trial in study.trials[1:]]  # after the preset
+    assert len(set(proposed)) == len(proposed)
+
+
+def test_a_robot_that_cannot_be_built_is_refused_before_any_trial(tmp_path: Path) -> None:
+    space = parse_space({"gamma": [0.9, 0.99]}, "test")
+    out = tmp_path / "search"
+    for robot in (
+        {"env": "nosuchmodule:Robot-v0", "symmetry": "ant"},
+        {"env": "Ant-v5", "symmetry": "no.yaml"},
+    ):
+        with pytest.raises((ValueError, OSError), match=r"nosuchmodule|no\.yaml"):
+            search(Task((), "ppo", 128, overrides=robot), space, out, trials=1)
+    with pytest.raises(ValueError, match="'trangle'"):
+        search(Task(("trangle",), "ppo", 128), space, out, trials=1)
+    assert not out.exists()
+
+
+def test_a_worker_that_was_killed_ends_the_search_and_its_trial_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = parse_space({"gamma": [0.9]}, "test")
+    small = Task(("triangle",), "ppo", 128, overrides=SETTINGS)
+
+    def killing(runs: list[PlannedRun], out: Path, **options: Any) -> list[Outcome]:
+        return [Outcome(runs[0], "failed", "killed by signal 9", killed=True)]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(searching, "sweep", killing)
+        with pytest.raises(RunFailed, match="killed by signal 9; mend the cause"):
+            search(small, space, tmp_path, trials=1)
+    assert [state for _, _, state in scores(tmp_path)] == ["RUNNING"]
+    search(small, space, tmp_path, trials=1, jobs=1)
+    assert [state for _, _, state in scores(tmp_path)] == ["COMPLETE"]
+
+
+@pytest.mark.usefixtures("returns_gamma")
+def test_a_search_does_not_go_on_with_another_robot_in_the_same_file(tmp_path: Path) -> None:
+    file, out = tmp_path / "limp.yaml", tmp_path / "search"
+    text = (
+        "limp:\n  env: ambidex/Triangle-v0\n  symmetry: triangle\n  description: one limb is rusty\n"
+        "  perturbations: [{kind: rust, resistances: [1, 2, 1]}]\n"
+    )
+    file.write_text(text)
+    space = parse_space({"gamma": [0.9, 0.99]}, "test")
+    limping = Task((str(file),), "ppo", 128)
+    search(limping, space, out, trials=1)
+    search(limping, space, out, trials=1)
+    file.write_text(text.replace("[1, 2, 1]", "[1, 3, 1]"))
+    with pytest.raises(ValueError, match="began with another scenario file"):
+        search(limping, space, out, trials=2)
+
+
+def test_directories_that_hold_something_else_are_refused(tmp_path: Path) -> None:
+    space = parse_space({"gamma": [0.9, 0.99]}, "test")
+    small = Task(("triangle",), "ppo", 128)
+    (tmp_path / "study.db").write_text("garbage")
+    with pytest.raises(ValueError, match=r"study\.db is damaged"):
+        search(small, space, tmp_path, trials=1)
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(ValueError, match="holds a run; choose another"):
+        search(small, space, tmp_path, trials=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,8 @@ def test_a_configuration_outside_of_the_space_is_not_held() -> None:
         ({"gamma": {"low": "a", "high": "b"}}, "are numbers"),
         ({"gamma": []}, "are none"),
         ({"gamma": [0.9, 0.9]}, "given twice"),
+        ({"ent_coef": [0, 0.0]}, "given twice"),
+        ({"learning_rate": [datetime.date(2024, 1, 1)]}, "are numbers, texts"),
     ],
 )
 def test_a_space_that_cannot_be_meant_is_refused(values: dict, message: str) -> None:
@@ -75,3 +78,22 @@ def test_a_space_that_cannot_be_meant_is_refused(values: dict, message: str) -> 
 def test_values_that_no_run_takes_are_refused_before_anything_is_trained() -> None:
     with pytest.raises(ValueError, match=r"gamma = 1\.5: .*gamma"):
         Task(("triangle",), "ppo", 100).check({"gamma": Range(0.9, 1.5)})
+
+
+def test_numbers_are_the_same_however_they_are_written() -> None:
+    space = parse_space({"ent_coef": [0, 0.01], "learning_rate": ["1e-4", "3e-4"]}, "test")
+    preset = resolve("A1.1", "equivariant", {}).hyperparameters  # 0.0 and 0.0003
+    stored = stored_of(preset, space)
+    assert stored == {"ent_coef": "0", "learning_rate": '"3e-4"'}
+    (config,) = Task(("A1.1",), "equivariant", 100).configs(values_of(stored, space), 100)
+    assert (config.hyperparameters.ent_coef, config.hyperparameters.learning_rate) == (0.0, 3e-4)
+    assert parse_space({"learning_rate": {"low": "1e-4", "high": 1}}, "test") == {
+        "learning_rate": Range(1e-4, 1)
+    }
+    assert Choice((True, None)).stored(1) is None
+
+
+def test_a_range_of_whole_numbers_holds_no_others() -> None:
+    assert Range(0, 1).stored(0.5) is None
+    assert Range(0, 1).stored(1.0) == 1
+    assert Range(0.0, 1.0).stored(0.5) == 0.5

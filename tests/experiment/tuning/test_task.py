@@ -55,3 +55,35 @@ def test_robots_that_cannot_be_compared_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         Task(scenarios, "ppo", 100, references=references)
+
+
+def test_settings_are_compared_after_like_steps(tmp_path: Path) -> None:
+    task = Task(("A1.1",), "equivariant", 400_000)
+    for rung, budget in ((1, 44_444), (3, 133_333), (9, 400_000)):
+        last = []
+        for n_steps in (2048, 4096, 8192):
+            (config,) = task.configs({"n_steps": n_steps}, budget)
+            evaluations = config.iterations // config.evaluation_every
+            assert evaluations == rung
+            last.append(evaluations * config.evaluation_every * config.iteration_steps)
+        assert max(last) / min(last) < 1.06
+    (config,) = Task(("A1.1",), "ppo", 400_000, overrides={"evaluation_every": 2}).configs({}, 400_000)
+    assert config.evaluation_every == 2
+
+
+def test_a_reference_for_another_robot_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"--reference triangle-rsut=\.\.\.: this search is on triangle-rust"
+    ):
+        Task(("triangle-rust",), "ppo", 100, references={"triangle-rsut": 50.0})
+
+
+def test_scenario_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    text = "limp: {env: ambidex/Triangle-v0, symmetry: triangle, description: a robot}\n"
+    files = [tmp_path / folder / "limp.yaml" for folder in "ab"]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(text)
+    names = tuple(map(str, files))
+    with pytest.raises(ValueError, match="two scenario files have one name"):
+        Task(names, "ppo", 100, references=dict.fromkeys(names, 50.0)).check({})

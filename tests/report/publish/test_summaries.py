@@ -30,7 +30,11 @@ def test_a_report_of_the_summaries_says_the_same(tmp_path: Path, write_run: Writ
         write_run(directory, seed=seed, returns=returns, metrics=metrics, truth=True)
         about = json.loads((directory / "run.json").read_text())
         resumed = {"time": "later", "steps": 5, "versions": {}, "commit": None, "host": "bench-8"}
-        about |= {"host": "bench-7", "resumed": [resumed], "command": f"train --out {directory}"}
+        about |= {
+            "host": "bench-7",
+            "resumed": [resumed],
+            "command": f"train --out {directory} --symmetry=/a/b.yaml runs/c",
+        }
         (directory / "run.json").write_text(json.dumps(about))
         for name in LOGS:
             (directory / name).write_text("a line for each iteration\n")
@@ -45,12 +49,16 @@ def test_a_report_of_the_summaries_says_the_same(tmp_path: Path, write_run: Writ
     assert not any((run / name).exists() for name in LOGS)
     record = (run / "run.json").read_text()
     assert "bench" not in record
-    assert json.loads(record)["command"] == "train --out 0"
+    assert json.loads(record)["command"] == "train --out 0 --symmetry=b.yaml runs/c"
     lines = (run / "symmetry.csv").read_text().splitlines()
     # value distances 100, targets of 3 pairs at 8, 20 and 60 thousand and the last five, 15 + 5 last ones
     assert len(lines) == 1 + 100 + 3 * (3 + 5) + 15 + 5
-    with pytest.raises(ValueError, match="holds a run already"):
-        write_report([tmp_path / "runs"], tmp_path / "page.html", summaries=out)
+    (out / "triangle-rust" / "asl" / "seed-0" / "run.json").unlink()
+    page = tmp_path / "again.html"
+    with pytest.raises(ValueError, match="seed-1 holds a run already"):
+        write_report([tmp_path / "runs"], page, summaries=out)
+    assert not page.exists()
+    assert not (out / "triangle-rust" / "asl" / "seed-0" / "run.json").exists()
 
 
 def test_targets_at_the_milestones_are_the_newest_of_then(tmp_path: Path) -> None:

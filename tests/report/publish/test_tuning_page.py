@@ -94,3 +94,22 @@ def test_a_browser_draws_it_without_errors(search: Path, tmp_path: Path) -> None
     document, console = browse(write_tuning_page(search), tmp_path / "profile")
     assert console == []
     assert len(re.findall(r'<div class="plot[^"]*js-plotly-plot', document)) == 4
+
+
+def test_scores_that_differ_by_rounding_only_say_nothing_of_settings(tmp_path: Path) -> None:
+    space = parse_space(SPACE, "test")
+    about = {
+        "format": FORMAT,
+        "task": Task(("A1.1",), "equivariant", 900).as_data(),
+        "space": as_data(space),
+        "given": {},
+    }
+    (tmp_path / "tune.json").write_text(json.dumps(about))
+    study = open_study(tmp_path, create=True)
+    rates = optuna.distributions.FloatDistribution(1e-5, 1e-2)
+    for rate, score in ((1e-4, 35.641), (1e-3, 35.641000000000005)):
+        params, distributions = {"learning_rate": rate}, {"learning_rate": rates}
+        study.add_trial(optuna.trial.create_trial(value=score, params=params, distributions=distributions))
+    text = write_tuning_page(tmp_path).read_text()
+    assert "History" in text
+    assert "What mattered" not in text

@@ -17,7 +17,7 @@ import numpy as np
 
 from ambidex.actuators.driven.limbs import LimbViews
 from ambidex.actuators.response import BLOCKS
-from ambidex.actuators.transitions import Transitions
+from ambidex.actuators.transitions import Transitions, consecutive
 from ambidex.common.arrays import FloatArray
 from ambidex.common.regression import solve_scaled
 
@@ -40,9 +40,8 @@ def limb_moments(limb: LimbViews, transitions: Transitions, expected: FloatArray
         if expected is not None:
             weights *= _inliers(limb, rows, air, expected[number])
         rows *= np.sqrt(weights)[:, None]
-        ends = np.linspace(0, len(rows), BLOCKS + 1).astype(int)
-        for block in range(BLOCKS):
-            part = rows[ends[block] : ends[block + 1]]
+        for block, place in enumerate(consecutive(len(rows), BLOCKS)):
+            part = rows[place]
             np.matmul(part.T, part, out=sums[block, number])
     return sums
 

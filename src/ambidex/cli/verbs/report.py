@@ -48,7 +48,8 @@ def report(
         if path is not None:
             say(path)
     if written["summaries"]:
-        say(f"{len(written['summaries'])} summaries in {summaries}")
+        count = len(written["summaries"])
+        say(f"{count} {'summary' if count == 1 else 'summaries'} in {summaries}")
     absent = len(written["missing"]) + len(written["unreadable"])
     if absent:
         print(f"runs missing, unfinished or unreadable: {absent}; the page lists them")

@@ -85,7 +85,10 @@ def status(
     if as_json:
         print_json([row.as_json() for row in rows], indent=None)
         return
+    names = [row.title for row in rows]
+    if len(set(names)) < len(names):  # such as those of the trials of a search
+        names = [str(row.directory.relative_to(directory)) for row in rows]
     print_table(
         ["run", "state", "steps", "return", "steps/s", "left", ""],
-        [[row.title, row.state, *row.figures(), row.message or ""] for row in rows],
+        [[name, row.state, *row.figures(), row.message or ""] for name, row in zip(names, rows, strict=True)],
     )

@@ -63,7 +63,7 @@ def tune(
     assignments: Settings = None,
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Processes here, or Ray tasks.")] = "local",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once; one per core by default.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is proposed.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of what is proposed.")] = 0,
 ) -> None:
     """Search for hyperparameters.
 
@@ -108,7 +108,8 @@ def tune(
 
     def tell(progress: Progress) -> None:
         score = "" if progress.score is None else f" {progress.score:.4g},"
-        say(f"trial {progress.trial}, {progress.steps:,} steps:{score} {progress.state}")
+        why = f" ({progress.reason})" if progress.reason else ""
+        say(f"trial {progress.trial}, {progress.steps:,} steps:{score} {progress.state}{why}")
 
     try:
         study = search(

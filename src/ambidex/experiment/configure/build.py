@@ -40,14 +40,14 @@ def training_environment(config: RunConfig, group: SymmetryGroup | None = None) 
     """The environments that a run learns from, as its method shows them."""
     count = config.hyperparameters.num_envs
     env: VecEnv
-    if environment_id(config) == _TRIANGLE:
+    if _are_one_array(config):
         from ambidex.envs.triangle.robot import TriangleVecEnv
 
         env = TriangleVecEnv(count, scenario=config.scenario or "triangle", seed=config.seed)
     elif config.stepping == "vector":
         from ambidex.experiment.configure.vectorized import make_vector
 
-        env = make_vector(environment_id(config), count, **_options(config))
+        env = make_vector(config.environment_id, count, **_options(config))
     else:
         env = step_together(lambda: Monitor(_make(config)), count, config.stepping)
     shown = _wrapped(env, config, group)
@@ -72,7 +72,7 @@ def robot_age(config: RunConfig, steps: int) -> int:
 
     Robots that are stepped together age each by its own steps; the triangles share one life.
     """
-    return steps if environment_id(config) == _TRIANGLE else steps // config.hyperparameters.num_envs
+    return steps if _are_one_array(config) else steps // config.hyperparameters.num_envs
 
 
 def set_age(env: gym.Env, config: RunConfig, steps: int) -> None:
@@ -163,21 +163,17 @@ def build_policy(config: RunConfig, env: gym.Env, group: SymmetryGroup | None) -
     return policy
 
 
+def _are_one_array(config: RunConfig) -> bool:
+    """Whether the robots are triangles that are stepped as one, which have no arguments but the scenario."""
+    return config.environment_id == _TRIANGLE and config.stepping != "processes" and not config.env_args
+
+
 def _make(config: RunConfig, **options: Any) -> gym.Env:
     from ambidex.envs.making import make
 
-    return make(environment_id(config), disable_env_checker=True, **_options(config), **options)
+    return make(config.environment_id, disable_env_checker=True, **_options(config), **options)
 
 
 def _options(config: RunConfig) -> dict[str, Any]:
     scenario = {} if config.scenario is None else {"scenario": config.scenario}
     return config.env_args | scenario
-
-
-def environment_id(config: RunConfig) -> str:
-    """The Gymnasium id of a run's robot."""
-    if config.scenario is None:
-        return str(config.env)
-    from ambidex.envs import scenarios
-
-    return config.env or scenarios.get(config.scenario).env

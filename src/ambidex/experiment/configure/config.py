@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -30,10 +30,15 @@ class _Strict(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _whole_numbers(cls, values: Any) -> Any:
-        """YAML reads ``1e6`` as a text."""
+    def _numbers(cls, values: Any) -> Any:
+        """YAML reads ``1e6`` as a text, and pydantic ``true`` as 1."""
         if not isinstance(values, Mapping):
             return values
+        for name, value in values.items():
+            if isinstance(value, bool) and name in cls.model_fields:
+                field = cls.model_fields[name]
+                if not {bool, Any} & {field.annotation, *get_args(field.annotation)}:
+                    raise ValueError(f"{name} is {expected(field)}, not {str(value).lower()}")
         counts = {name for name, field in cls.model_fields.items() if field.annotation in (int, int | None)}
         texts = {name: value for name, value in values.items() if name in counts and isinstance(value, str)}
         read = {name: whole(text) for name, text in texts.items()}
@@ -203,6 +208,15 @@ class RunConfig(_Strict):
         return self.iterations * self.iteration_steps
 
     @property
+    def environment_id(self) -> str:
+        """The Gymnasium id of the robot."""
+        if self.scenario is None:
+            return str(self.env)
+        from ambidex.envs import scenarios
+
+        return self.env or scenarios.get(self.scenario).env
+
+    @property
     def _robot(self) -> str:
         file = self.scenario_file
         return file.stem if file is not None else str(self.scenario or self.env)
@@ -277,9 +291,10 @@ def check_keys(values: Mapping[str, Any], known: set[str], where: str) -> None:
 
 def _describe(model: type[BaseModel], detail: Any) -> str:
     """What is wrong with one value, once for all the kinds that it might have been."""
-    place = [part for part in detail["loc"] if part != "hyperparameters"] or list(detail["loc"])
+    place = [part for part in detail["loc"] if part != "hyperparameters"]
     if detail["type"] == "value_error":
         reason = str(detail["msg"]).removeprefix("Value error, ")
         return f"{place[0]}: {reason}" if place else reason
+    place = place or list(detail["loc"])
     fields = {**Hyperparameters.model_fields, **model.model_fields}
     return f"{place[0]} is {expected(fields[place[0]])}, not {quoted(detail['input'])}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ambidex.common.escaping import quoted
-from ambidex.envs import scenarios
 from ambidex.experiment.configure.config import RunConfig
 
 
 def names_code(config: RunConfig) -> bool:
     """Whether the environment is a ``module:Name-v0``, for which Gymnasium imports the module."""
-    return ":" in _environment(config)
+    return ":" in config.environment_id
 
 
 def refuse_foreign_code(config: RunConfig, where: str, *, trust: bool) -> None:
@@ -19,13 +18,9 @@ def refuse_foreign_code(config: RunConfig, where: str, *, trust: bool) -> None:
     :param trust: that its reader knows where it comes from
     """
     if names_code(config) and not trust:
-        name = _environment(config)
+        name = config.environment_id
         module = name.partition(":")[0]
         raise ValueError(
             f"{where} names the environment {quoted(name)}, which runs the Python module {quoted(module)}; "
             "if you know where it comes from, give --trust"
         )
-
-
-def _environment(config: RunConfig) -> str:
-    return config.env or scenarios.get(str(config.scenario)).env

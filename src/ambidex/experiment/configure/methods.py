@@ -30,7 +30,6 @@ class Method:
 
     :param name: on the command line, in configurations and in the names of directories
     :param label: what people call it
-    :param sentence: what it does
     :param colours: of its lines, on a light and on a dark page, such as ``"#1f5fd6"``
     :param arguments: keyword arguments of the run's algorithm, such as `SymmetricPPO`, from its configuration
         and the robot's symmetries
@@ -43,7 +42,6 @@ class Method:
 
     name: str
     label: str
-    sentence: str
     colours: tuple[str, str]
     arguments: Callable[[RunConfig, SymmetryGroup], Mapping[str, Any]]
     needs_symmetries: bool = True
@@ -131,7 +129,6 @@ def _canonical_frame(env: Any, config: RunConfig, group: SymmetryGroup) -> Any:
 BASELINE = Method(
     name="ppo",
     label="PPO",
-    sentence="Plain PPO; symmetries are only measured.",
     colours=("#16181d", "#eceef2"),
     arguments=_no_loss,
     needs_symmetries=False,
@@ -140,7 +137,6 @@ BASELINE = Method(
 DEFAULT = Method(
     name="asl",
     label="ASL",
-    sentence="Adaptive Symmetry Learning: steps toward the symmetric action, which is fitted to the robot.",
     colours=("#1f5fd6", "#74a9ff"),
     arguments=_adaptive,
     fits=True,
@@ -148,7 +144,6 @@ DEFAULT = Method(
 EQUIVARIANT = Method(
     name="equivariant",
     label="Equivariant",
-    sentence="A network that has the symmetry from the first step.",
     colours=("#8250df", "#c297ff"),
     arguments=_equivariant,
 )
@@ -159,14 +154,12 @@ METHODS: Registry[Method] = Registry(
         Method(
             name="msl",
             label="MSL",
-            sentence="Mirror Symmetry Loss: the squared difference of the symmetric actions.",
             colours=("#1a7f37", "#5bd47b"),
             arguments=_mirror,
         ),
         Method(
             name="psl",
             label="PSL",
-            sentence="Proximal Symmetry Loss: toward the symmetric action within PPO's trust region.",
             colours=("#cf222e", "#ff8078"),
             arguments=_proximal,
         ),
@@ -174,7 +167,6 @@ METHODS: Registry[Method] = Registry(
         Method(
             name="augment",
             label="Augmentation",
-            sentence="Data augmentation: PPO's own losses on the images of each state and action.",
             colours=("#b35900", "#f0a04b"),
             arguments=_augmented,
         ),
@@ -182,7 +174,6 @@ METHODS: Registry[Method] = Registry(
         Method(
             name="relabel",
             label="Relabeling",
-            sentence="Plain PPO on canonical states: each state is turned into one domain, its action back.",
             colours=("#bf5700", "#ffa657"),
             arguments=_no_loss,
             wrap=_canonical_frame,

@@ -34,9 +34,10 @@ def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> 
     :param assignments: such as ``learning_rate=1e-4`` or ``net_arch=[64, 64]``; values are read as YAML
     :param options: further values; those that are None are left to the file and the preset
     """
-    values = _read_file(file) if file is not None else {}
-    values |= read_assignments(assignments)
-    values |= {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, value in options.items() if value is not None}
+    values: dict[str, Any] = {}
+    for layer in (_read_file(file) if file is not None else {}, read_assignments(assignments), given):
+        values = merge(values, layer)
     _require_names(values)
     scenario = values.pop("scenario", None)
     own_robot = scenario is None and values.get("env") is not None

@@ -21,7 +21,6 @@ from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.trust import schema
 
-FORMAT = 1
 Engine = Literal["local", "ray"]
 _POLL_SECONDS = 0.2
 _END_OF_LOG = 65_536  # bytes
@@ -38,11 +37,15 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of the grid ended in this call: done now, done before, collapsed or failed, and why."""
+    """How a run of the grid ended in this call: done now, done before, collapsed or failed, and why.
+
+    :param killed: whether it failed because somebody ended its process
+    """
 
     run: PlannedRun
     state: Literal["done", "skipped", "collapsed", "failed"]
     message: str | None = None
+    killed: bool = False
 
 
 Listener = Callable[[Outcome], None]
@@ -151,11 +154,8 @@ def announced(out: Path) -> dict[str, dict[str, Any]]:
 
 
 def _announce(grid: Mapping[str, Mapping[str, Any]], out: Path) -> None:
-    about: dict[str, Any] = {"format": FORMAT}
-    for name, key in {"scenarios": "scenario", "methods": "method", "seeds": "seed"}.items():
-        about[name] = list(dict.fromkeys(config.get(key) for config in grid.values()))
-    about["runs"] = [{"directory": place, "config": config} for place, config in grid.items()]
-    write_json(out / "sweep.json", about)
+    runs = [{"directory": place, "config": config} for place, config in grid.items()]
+    write_json(out / "sweep.json", {"runs": runs})
 
 
 def _run_locally(runs: Sequence[PlannedRun], jobs: int, listener: Listener) -> list[Outcome]:
@@ -217,7 +217,8 @@ def _outcome(run: PlannedRun, code: int) -> Outcome:
     if code == 0:
         return ended(run)
     if code < 0:
-        return Outcome(run, "failed", f"killed by signal {-code}; run the same sweep again to resume it")
+        said = f"killed by signal {-code}; run the same sweep again to resume it"
+        return Outcome(run, "failed", said, killed=True)
     end = read_end(run.directory / "worker.log", _END_OF_LOG).decode("utf-8", "replace")
     lines = end.strip().splitlines()
     return Outcome(run, "failed", lines[-1] if lines else f"exit status {code}")

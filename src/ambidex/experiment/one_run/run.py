@@ -38,7 +38,7 @@ def train(config: RunConfig, directory: Path, *, reporter: Reporter | None = Non
     try:
         training = _prepare(config, group, reporter)
     except DoesNotFit as error:
-        env = build.environment_id(config)
+        env = config.environment_id
         raise ValueError(
             f"{source} does not describe {env}: {error}; `ambidex lint {source} --env {env}` says more"
         ) from None

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import yaml
 
 from ambidex.common.files import write_bytes, write_json
 from ambidex.common.json import read_json
 from ambidex.common.words import listed
 from ambidex.experiment.configure.config import merge
+from ambidex.experiment.configure.foreign import names_code
 from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
@@ -29,7 +31,7 @@ from ambidex.experiment.tuning.task import Task
 if TYPE_CHECKING:
     import optuna
 
-FORMAT = 2
+FORMAT = 3
 REDUCTION = 3
 RUNGS = (1, REDUCTION, REDUCTION**2)
 """A trial is compared at a ninth and at a third of the budget; the better third goes on."""
@@ -38,12 +40,13 @@ _STUDY = "ambidex"
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a trial stands: after ``steps``, ``score`` (None: it failed), and how it goes on."""
+    """Where a trial stands: after ``steps``, ``score`` (None: it failed, for this reason), how it goes on."""
 
     trial: int
     steps: int
     score: float | None
     state: str
+    reason: str = ""
 
 
 def search(
@@ -70,6 +73,8 @@ def search(
     """
     _optuna()  # refused before anything is written
     task.check(space)
+    if (out / "run.json").exists():
+        raise ValueError(f"{out} holds a run; choose another directory for the search")
     out.mkdir(parents=True, exist_ok=True)
     with lock(out):
         _require_same_search(out, task, space)
@@ -89,12 +94,17 @@ def open_study(out: Path, *, create: bool = False) -> optuna.Study:
     path = out / "study.db"
     if not create and not path.exists():
         raise ValueError(f"{out} holds no search; `ambidex tune` writes one")
-    study: optuna.Study = library.create_study(
-        storage=f"sqlite:///{path}",
-        study_name=_STUDY,
-        direction="maximize",
-        load_if_exists=True,
-    )
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        study: optuna.Study = library.create_study(
+            storage=f"sqlite:///{path}",
+            study_name=_STUDY,
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except SQLAlchemyError:
+        raise ValueError(f"{path} is damaged; choose another directory and search anew") from None
     return study
 
 
@@ -123,13 +133,15 @@ def write_best(study: optuna.Study, task: Task, space: Space, out: Path) -> None
     if not whole:
         return
     best = study.best_trial
-    values = {key: value for key, value in merge({}, task.overrides).items() if key != "seed"}
+    values = merge({}, task.overrides)
     values["method"] = task.method
     values["hyperparameters"] |= values_of(best.params, space)
     said = (
         f"# Trial {best.number} of {len(study.trials)} of `ambidex tune` on {listed(task.robots)}: "
         f"{best.value:.4g} after {task.budget:,} steps.\n"
     )
+    if names_code(task.configs({}, task.budget)[0]):
+        said += "# It names a Python module, which `ambidex train --config` runs with --trust only.\n"
     text = said + yaml.safe_dump(values, sort_keys=False, default_flow_style=None)
     write_bytes(out / "best.yaml", text.encode())
 
@@ -171,11 +183,11 @@ class _Search:
         proposed = len(self.study.get_trials(deepcopy=False)) - len(waiting)
         batch = []
         for frozen in unfinished:
-            self.study.sampler = library.samplers.TPESampler(seed=seed + frozen.number)
+            self.study.sampler = _sampler(seed, frozen.number)
             batch.append(library.trial.Trial(self.study, frozen._trial_id))
             suggest(batch[-1], self.space)
         while proposed < trials and (not batch or proposed % at_once):
-            self.study.sampler = library.samplers.TPESampler(seed=seed + proposed)
+            self.study.sampler = _sampler(seed, proposed)
             batch.append(self.study.ask())
             suggest(batch[-1], self.space)
             proposed += 1
@@ -200,7 +212,7 @@ class _Search:
             reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
             if reasons:
                 trial.set_user_attr("reason", reasons[0])
-                self._end(trial, rung, None, "failed")
+                self._end(trial, rung, None, "failed", reasons[0])
             else:
                 returns = self.task.returns(runs[trial.number])
                 trial.set_user_attr("returns", returns)
@@ -218,12 +230,12 @@ class _Search:
         else:
             self._end(trial, rung, score, "stopped")
 
-    def _end(self, trial: optuna.Trial, rung: int, score: float | None, state: str) -> None:
+    def _end(self, trial: optuna.Trial, rung: int, score: float | None, state: str, reason: str = "") -> None:
         self.study.tell(trial, state=self.states.PRUNED)
-        self._say(trial, rung, score, state)
+        self._say(trial, rung, score, state, reason)
 
-    def _say(self, trial: optuna.Trial, rung: int, score: float | None, state: str) -> None:
-        self.listener(Progress(trial.number, steps_of(rung, self.task.budget), score, state))
+    def _say(self, trial: optuna.Trial, rung: int, score: float | None, state: str, reason: str = "") -> None:
+        self.listener(Progress(trial.number, steps_of(rung, self.task.budget), score, state, reason))
 
     def _runs(self, trial: optuna.Trial, rung: int) -> list[PlannedRun]:
         values = values_of(trial.params, self.space)
@@ -244,7 +256,7 @@ def _failures(outcomes: Sequence[Outcome]) -> dict[Path, str]:
             continue
         directory, message = outcome.run.directory, outcome.message or ""
         began = (directory / "run.json").exists()
-        if began and record.read(directory)["status"] != "failed":
+        if outcome.killed or (began and record.read(directory)["status"] != "failed"):
             raise RunFailed(f"{directory}: {message}; mend the cause and give the same command again")
         failed[directory] = message
     return failed
@@ -295,10 +307,17 @@ def _read(out: Path) -> Mapping[str, Any] | None:
     return about
 
 
+def _sampler(seed: int, trial: int) -> optuna.samplers.BaseSampler:
+    """Of its own for each trial, so that what it proposes does not depend on what this process did before."""
+    (mixed,) = np.random.SeedSequence([seed, trial]).generate_state(1)
+    sampler: optuna.samplers.BaseSampler = _optuna().samplers.TPESampler(seed=int(mixed))
+    return sampler
+
+
 def _optuna() -> Any:
     try:
         import optuna
     except ImportError:
         raise ValueError("tune needs Optuna: pip install 'ambidex[tune]'") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

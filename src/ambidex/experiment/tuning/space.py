@@ -27,9 +27,13 @@ class Range:
     high: float
     log: bool = False
 
+    @property
+    def _is_whole(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
     def suggest(self, trial: optuna.Trial, name: str) -> Any:
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return trial.suggest_int(name, self.low, self.high, log=self.log)
+        if self._is_whole:
+            return trial.suggest_int(name, int(self.low), int(self.high), log=self.log)
         return trial.suggest_float(name, self.low, self.high, log=self.log)
 
     def ends(self) -> tuple[Any, ...]:
@@ -37,8 +41,9 @@ class Range:
 
     def stored(self, value: Any) -> Any:
         """What the study keeps for a value; None where the value is not in the range."""
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return value if is_number and self.low <= value <= self.high else None
+        if not _is_number(value) or not self.low <= value <= self.high:
+            return None
+        return value if not self._is_whole else int(value) if value == int(value) else None
 
     def value(self, stored: Any) -> Any:
         return stored
@@ -57,8 +62,8 @@ class Choice:
         return self.values
 
     def stored(self, value: Any) -> Any:
-        text = json.dumps(list(value) if isinstance(value, tuple) else value)
-        return text if text in [json.dumps(one) for one in self.values] else None
+        alike = [one for one in self.values if _compared(one) == _compared(value)]
+        return json.dumps(alike[0]) if alike else None
 
     def value(self, stored: Any) -> Any:
         return json.loads(stored)
@@ -119,16 +124,21 @@ def stored_of(hyperparameters: Hyperparameters, space: Space) -> dict[str, Any] 
 
 def _parse(name: str, entry: Any, source: str) -> Range | Choice:
     if isinstance(entry, list):
-        if len({json.dumps(value) for value in entry}) < max(len(entry), 1):
+        try:
+            different = {json.dumps(_compared(value)) for value in entry}
+        except TypeError:
+            raise ValueError(
+                f"{source}: the choices of {name!r} are numbers, texts, true, false, null or lists of these"
+            ) from None
+        if len(different) < max(len(entry), 1):
             raise ValueError(f"{source}: the choices of {name!r} are none, or one is given twice")
         return Choice(tuple(entry))
     if not isinstance(entry, Mapping) or not {"low", "high"} <= set(entry) <= _RANGE_KEYS:
         raise ValueError(
             f"{source}: {name!r} is a list of choices, or has low, high and perhaps log; got {entry!r}"
         )
-    low, high, log = entry["low"], entry["high"], entry.get("log", False)
-    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in (low, high))
-    if not numbers or not isinstance(log, bool):
+    low, high, log = _read_number(entry["low"]), _read_number(entry["high"]), entry.get("log", False)
+    if not (_is_number(low) and _is_number(high) and isinstance(log, bool)):
         raise ValueError(
             f"{source}: the ends of {name!r} are numbers and log is true or false; got {entry!r}"
         )
@@ -137,3 +147,23 @@ def _parse(name: str, entry: Any, source: str) -> Range | Choice:
             f"{source}: {name!r} goes from a lower to a higher number, with log above 0; got {entry!r}"
         )
     return Range(low, high, log)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _read_number(value: Any) -> Any:
+    """YAML reads ``1e-4`` as a text, which settings take for the number."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+
+
+def _compared(value: Any) -> Any:
+    """A value as it is compared: 0 is 0.0, ``1e-4`` its number, a tuple a list."""
+    if isinstance(value, list | tuple):
+        return [_compared(part) for part in value]
+    read = _read_number(value)
+    return float(read) if _is_number(read) else ("a value", read) if isinstance(read, bool) else read

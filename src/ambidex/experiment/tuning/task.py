@@ -10,16 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from ambidex.common.reading import read_bytes
+from ambidex.common.words import listed
+from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig, merge
 from ambidex.experiment.configure.presets import resolve
 from ambidex.experiment.many_runs.reading import read_returns
 from ambidex.experiment.many_runs.sweep import PlannedRun
+from ambidex.experiment.one_run.trust.identity import sha256
 from ambidex.experiment.tuning.space import Space
+from ambidex.symmetry import load
 
-OWN = {"scenario": "--scenarios", "method": "--method", "steps": "--budget"}
+OWN = {"scenario": "--scenarios", "method": "--method", "steps": "--budget", "seed": "--seeds"}
 """What a search decides by itself, and by which option."""
 COUNTED = 3
 """How many of the last evaluations of a run make up its return."""
+EVALUATIONS = 9
+"""How many a run with the whole budget has, so that all settings are compared after the same steps."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,8 @@ class Task:
             raise ValueError(f"{name} is not for --set in a search; give {OWN[name]}")
         if len(set(self.robots)) < len(self.robots):
             raise ValueError("a scenario is given twice")
+        if strangers := [name for name in self.references if name not in self.robots]:
+            raise ValueError(f"--reference {strangers[0]}=...: this search is on {listed(self.robots)}")
         for robot in self.robots:
             reference = self.references.get(robot)
             if reference is None and len(self.robots) > 1:
@@ -69,11 +78,16 @@ class Task:
 
     def configs(self, values: Mapping[str, Any], steps: int) -> list[RunConfig]:
         """The runs of a trial with these hyperparameters."""
-        return [
+        found = [
             resolve(scenario, self.method, {**self.overrides, **values, "steps": steps, "seed": seed})
             for seed in range(self.seeds)
             for scenario in self.scenarios or (None,)
         ]
+        return found if "evaluation_every" in self.overrides else [self._evaluated(one) for one in found]
+
+    def _evaluated(self, config: RunConfig) -> RunConfig:
+        every = max(1, self.budget // EVALUATIONS // config.iteration_steps)
+        return config.model_copy(update={"evaluation_every": every})
 
     def runs(self, values: Mapping[str, Any], steps: int, directory: Path) -> list[PlannedRun]:
         return [PlannedRun(config, directory / config.directory) for config in self.configs(values, steps)]
@@ -84,11 +98,21 @@ class Task:
         for robot, config in zip(self.robots, self.configs({}, self.budget), strict=False):
             values = config.model_dump(mode="json", exclude={"seed"})
             values |= values.pop("hyperparameters")
+            values |= {f"{name} file": sha256(content) for name, content in _files(config).items()}
             shared[robot] = {name: value for name, value in values.items() if name not in space}
         return shared
 
     def check(self, space: Space) -> None:
-        """Refuse a space with values that no run takes, or that are fixed, before anything is trained."""
+        """Refuse what cannot be trained, before anything is: values that no run takes, or that are fixed.
+
+        The robots are built, too: what is wrong with one of them is no fault of a setting.
+        """
+        configs = self.configs({}, self.budget)
+        if len({config.directory for config in configs}) < len(configs):
+            raise ValueError("two scenario files have one name, by which their runs are kept; rename one")
+        for config in configs[: len(self.robots)]:
+            source = build.symmetry_source(config)
+            build.evaluation_environment(config, None if source is None else load(source)).close()
         fixed = merge({}, self.overrides)["hyperparameters"]
         for name in space:
             if name in fixed:
@@ -115,3 +139,11 @@ class Task:
     def score(self, returns: Mapping[str, float]) -> float:
         """The mean over the robots of return over reference; of a single robot without one, its return."""
         return float(np.mean([value / self.references.get(robot, 1.0) for robot, value in returns.items()]))
+
+
+def _files(config: RunConfig) -> dict[str, bytes]:
+    """What the robot's own files hold, those of the package aside."""
+    source = build.symmetry_source(config)
+    symmetry = None if source is None or not Path(source).is_file() else Path(source)
+    paths = {"symmetry": symmetry, "scenario": config.scenario_file}
+    return {name: read_bytes(path) for name, path in paths.items() if path is not None}

@@ -173,6 +173,28 @@ POLICIES: dict[str, type[BasePolicy]] = {"EquivariantMlpPolicy": EquivariantActo
 """By the names that on-policy algorithms know besides Stable-Baselines3's."""
 
 
+def refuse_unsymmetric(symmetries: object, use_sde: bool, other_features: bool, algorithm: str) -> None:
+    """What no equivariant policy can work with.
+
+    :param algorithm: the class of which the policy is, for the message
+    """
+    if symmetries is None:
+        raise ValueError(
+            "an equivariant policy needs the group; pass policy_kwargs=dict(symmetries=group), "
+            f"or use {algorithm}(..., symmetries=group)"
+        )
+    if use_sde:
+        raise ValueError(
+            "use_sde=True draws its noise from the hidden units by a matrix that knows no symmetry; "
+            "use use_sde=False"
+        )
+    if other_features:
+        raise ValueError(
+            "a features extractor of its own would break the symmetry before the first layer; leave "
+            "features_extractor_class out"
+        )
+
+
 def _refuse(
     symmetries: object,
     ortho_init: bool,
@@ -182,23 +204,9 @@ def _refuse(
     relax_from: object,
     relax_penalty: float,
 ) -> None:
-    if symmetries is None:
-        raise ValueError(
-            "an equivariant policy needs the group; pass policy_kwargs=dict(symmetries=group), "
-            "or use SymmetricPPO(..., symmetries=group)"
-        )
-    if use_sde:
-        raise ValueError(
-            "use_sde=True draws its noise from the hidden units by a matrix that knows no symmetry; "
-            "use use_sde=False"
-        )
+    refuse_unsymmetric(symmetries, use_sde, other_features, "SymmetricPPO")
     if ortho_init:
         raise ValueError("tied weights do not make an orthogonal matrix; use ortho_init=False")
-    if other_features:
-        raise ValueError(
-            "a features extractor of its own would break the symmetry before the first layer; leave "
-            "features_extractor_class out"
-        )
     if relax not in (None, "biases", "weights"):
         raise ValueError(f"relax is None, 'biases' or 'weights', got {relax!r}")
     if not isinstance(relax_from, int) or isinstance(relax_from, bool) or relax_from < 0:

@@ -9,10 +9,11 @@ import torch
 from stable_baselines3.sac.policies import SACPolicy
 from torch import Tensor
 
+from ambidex.common.arrays import each_part
 from ambidex.learn.fits.protocol import Metric
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.off_policy.action_range import ActionRange
-from ambidex.learn.update.forward import chunks, flatten_rows, row_chunks
+from ambidex.learn.update.forward import chunks, flatten_rows, leading_shape, row_chunks
 
 COMPARED = 256  # states whose value is compared with that of their images
 POINTS = 20  # of the quadrature of a squashed Gaussian
@@ -25,8 +26,7 @@ def commands(policy: SACPolicy, observations: Observations) -> Tensor:
     :param observations: (T, 1 + N, o)
     """
     squashed = [torch.tanh(policy.actor.get_action_dist_params(rows)[0]) for rows in chunks(observations)]
-    part = next(iter(observations.values())) if isinstance(observations, dict) else observations
-    return _in_units(torch.cat(squashed), policy).view(*part.shape[:2], -1)
+    return _in_units(torch.cat(squashed), policy).view(*leading_shape(observations), -1)
 
 
 @torch.no_grad()
@@ -78,12 +78,8 @@ def value_distances(policy: SACPolicy, observations: Observations, names: Sequen
 
     :param observations: (T, 1 + N, o)
     """
-    if isinstance(observations, dict):
-        few: Observations = {key: part[:COMPARED] for key, part in observations.items()}
-    else:
-        few = observations[:COMPARED]
+    few: Observations = each_part(lambda part: part[:COMPARED], observations)
     means = torch.cat([policy.actor.get_action_dist_params(rows)[0] for rows in chunks(few)])
-    part = next(iter(few.values())) if isinstance(few, dict) else few
-    values = worths(policy, few, means.view(*part.shape[:2], -1))
+    values = worths(policy, few, means.view(*leading_shape(few), -1))
     distances = (values[:, 1:] - values[:, :1]).abs().mean(dim=0)
     return [("value_distance", name, "", float(own)) for name, own in zip(names, distances, strict=True)]

@@ -18,6 +18,7 @@ from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from stable_baselines3.sac.policies import LOG_STD_MAX, LOG_STD_MIN, Actor, SACPolicy
 from torch import Tensor, nn
 
+from ambidex.learn.losses.gaussian import HALF_LOG_TWO_PI
 from ambidex.learn.networks.actuated import canonical_kind
 from ambidex.learn.off_policy.policy import EquivariantSACPolicy
 from ambidex.learn.off_policy.update import Losses, refuse_non_finite
@@ -28,8 +29,6 @@ from ambidex.learn.update.fast.plain_mlp import ACTIVATIONS, Activation, Layer, 
 
 if TYPE_CHECKING:
     from ambidex.learn.off_policy.sac import SymmetricSAC
-
-_HALF_LOG_2_PI = 0.5 * math.log(2 * math.pi)
 
 
 def why_not_by_hand(model: SymmetricSAC) -> str | None:
@@ -162,7 +161,7 @@ class _Actor:
         actions = torch.tanh(means + std * noise)
         slopes = 1 - actions.square()
         terms = -0.5 * noise.square() - log_std - torch.log(slopes + self._epsilon)
-        log_prob = terms.sum(dim=1) - _HALF_LOG_2_PI * terms.shape[1]
+        log_prob = terms.sum(dim=1) - HALF_LOG_TWO_PI * terms.shape[1]
         return Drawn(actions, log_prob, noise, std, log_std == raw, slopes)
 
     def descend(self, drawn: Drawn, by_actions: Tensor, temperature: float) -> None:

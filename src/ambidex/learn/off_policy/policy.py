@@ -20,6 +20,7 @@ from torch.nn import functional
 from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.networks.layers import TiedLayer
 from ambidex.learn.networks.mlp import hidden_layers, output_layer
+from ambidex.learn.networks.policy import refuse_unsymmetric
 from ambidex.learn.networks.representation import Representation
 from ambidex.learn.off_policy.action_range import ActionRange
 from ambidex.learn.off_policy.canonical import canonical_range
@@ -164,7 +165,8 @@ class EquivariantSACPolicy(SACPolicy):
         **kwargs: Any,
     ) -> None:
         plain = CombinedExtractor if isinstance(observation_space, spaces.Dict) else FlattenExtractor
-        _refuse(symmetries, use_sde, features_extractor_class not in (None, plain))
+        other_features = features_extractor_class not in (None, plain)
+        refuse_unsymmetric(symmetries, use_sde, other_features, "SymmetricSAC")
         assert symmetries is not None
         self.symmetries = symmetries
         check_observations(observation_space, symmetries)
@@ -209,21 +211,3 @@ def refuse_inexact(group: SymmetryGroup, actions: ActionRange, what: str) -> Non
                 f"action or its negative, so that tanh, which bends each action on its own, would break "
                 f"{what}; make the ranges of exchanged actions equal and the multipliers 1 or -1"
             )
-
-
-def _refuse(symmetries: object, use_sde: bool, other_features: bool) -> None:
-    if symmetries is None:
-        raise ValueError(
-            "an equivariant policy needs the group; pass policy_kwargs=dict(symmetries=group), "
-            "or use SymmetricSAC(..., symmetries=group)"
-        )
-    if use_sde:
-        raise ValueError(
-            "use_sde=True draws its noise from the hidden units by a matrix that knows no symmetry; "
-            "use use_sde=False"
-        )
-    if other_features:
-        raise ValueError(
-            "a features extractor of its own would break the symmetry before the first layer; leave "
-            "features_extractor_class out"
-        )

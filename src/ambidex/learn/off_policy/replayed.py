@@ -10,7 +10,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
 from ambidex.actuators.transitions import Transitions
-from ambidex.common.arrays import IntArray
+from ambidex.common.arrays import IntArray, each_part
 from ambidex.common.regression import expected_from
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.off_policy.action_range import ActionRange
@@ -35,25 +35,18 @@ def states(buffer: ReplayBuffer, count: int, env: VecNormalize | None) -> Observ
     """States drawn from all of the replay, as the policy sees them: (count, o)."""
     rows = np.random.randint(buffer.size(), size=count)  # noqa: NPY002
     robots = np.random.randint(buffer.n_envs, size=count)  # noqa: NPY002
-    parts = buffer.observations
-    drawn: Any
-    if isinstance(parts, dict):
-        drawn = {key: part[rows, robots] for key, part in parts.items()}
-    else:
-        drawn = parts[rows, robots]
+    drawn = each_part(lambda part: part[rows, robots], buffer.observations)
     if env is not None:
         drawn = env.normalize_obs(drawn)
-    if isinstance(drawn, dict):
-        return {key: buffer.to_torch(part) for key, part in drawn.items()}
-    return buffer.to_torch(drawn)
+    seen: Observations = each_part(buffer.to_torch, drawn)
+    return seen
 
 
 def last_states(buffer: ReplayBuffer, count: int) -> Observations:
     """The newest states, in any order, as the environment gave them: (at most count, o)."""
     places = (buffer.pos - 1 - np.arange(min(count, buffer.size()))) % buffer.buffer_size
-    if isinstance(buffer.observations, dict):
-        return {key: buffer.to_torch(part[places, 0]) for key, part in buffer.observations.items()}
-    return buffer.to_torch(buffer.observations[places, 0])
+    newest: Observations = each_part(lambda part: buffer.to_torch(part[places, 0]), buffer.observations)
+    return newest
 
 
 def transitions(buffer: ReplayBuffer, places: IntArray, actions: ActionRange) -> Transitions:

@@ -24,11 +24,12 @@ from stable_baselines3.common.policies import BaseModel
 from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from torch import Tensor, nn
 
+from ambidex.common.arrays import each_part
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.off_policy.answers import worths
 from ambidex.learn.off_policy.policy import expanded
 from ambidex.learn.off_policy.preparation import Step
-from ambidex.learn.update.forward import flatten_rows
+from ambidex.learn.update.forward import flatten_rows, leading_shape
 from ambidex.learn.update.iteration import NonFiniteLoss
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def critic_losses(
 def _means(model: SymmetricSAC, observations: Observations) -> tuple[Tensor, Tensor]:
     """(B, 1 + K, n) each: the means before squashing and the logarithms of the standard deviations."""
     means, log_std, _ = model.actor.get_action_dist_params(flatten_rows(observations))
-    part = next(iter(observations.values())) if isinstance(observations, dict) else observations
-    shape = (*part.shape[:2], -1)
+    shape = (*leading_shape(observations), -1)
     return means.view(shape), log_std.view(shape)
 
 
@@ -180,6 +180,5 @@ def _frozen(critic: nn.Module, actor: nn.Module) -> Iterator[None]:
 
 def _unstacked(observations: Observations) -> Observations:
     """(B, o) as (B, 1, o)."""
-    if isinstance(observations, dict):
-        return {key: part[:, None] for key, part in observations.items()}
-    return observations[:, None]
+    stacked: Observations = each_part(lambda part: part[:, None], observations)
+    return stacked

@@ -65,7 +65,8 @@ class Turning:
         action_maps = _on_actions(action_space, [element.action_map for element in elements])
         self._back = [action_maps[inverse - 1] for inverse in representation.inverses[1:]]
         self._inner_actions = action_space
-        self.action_space = _hull(action_space, action_maps) if _is_box(action_space) else action_space
+        is_box = isinstance(action_space, spaces.Box)
+        self.action_space = _hull(action_space, action_maps) if is_box else action_space
 
     def observations(self, elements: IntArray, observations: Vectors) -> Any:
         """f_h of each observation.
@@ -98,10 +99,6 @@ def _turned(elements: IntArray, rows: Array, maps: Sequence[LinearMap]) -> Array
         own = elements == element
         turned[own] = maps[element - 1](rows[own])
     return turned
-
-
-def _is_box(space: spaces.Space[Any]) -> bool:
-    return isinstance(space, spaces.Box)
 
 
 def _hull(space: spaces.Space[Any], maps: Sequence[LinearMap]) -> spaces.Space[Any]:

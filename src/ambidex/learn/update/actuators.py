@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from ambidex.actuators.action_map import ActionMap
 from ambidex.actuators.scales import Scales, action_map
-from ambidex.common.arrays import FloatArray
+from ambidex.common.arrays import FloatArray, below
 from ambidex.learn.fits.moving_average import ScaleAverage
 from ambidex.learn.fits.protocol import Fit, Metric, WatchesTransitions
 from ambidex.learn.losses.constants import Batch
@@ -100,9 +100,7 @@ class FittedActuators:
         return {f"actuators/{name}": array for name, array in self._state.state().items()}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        prefix = "actuators/"
-        own = {name.removeprefix(prefix): array for name, array in state.items() if name.startswith(prefix)}
-        self._state.set_state(own)
+        self._state.set_state(below("actuators/", state))
 
 
 def start(choice: ActuatorChoice, group: SymmetryGroup | None) -> KnownActuators | FittedActuators | None:

@@ -58,14 +58,14 @@ def snapshot_means(policy: ActorCriticPolicy, observations: Observations) -> Ten
     :param observations: (T, 1 + N, o)
     """
     means = [policy.action_net(actor_latent(policy, rows)) for rows in chunks(observations)]
-    return torch.cat(means).view(*_leading_shape(observations), -1)
+    return torch.cat(means).view(*leading_shape(observations), -1)
 
 
 @torch.no_grad()
 def snapshot_values(policy: ActorCriticPolicy, observations: Observations) -> Tensor:
     """V(s) and V(f_j(s)) of the critic as it is now: (T, 1 + N)."""
     values = [critic_values(policy, rows) for rows in chunks(observations)]
-    return torch.cat(values).view(_leading_shape(observations))
+    return torch.cat(values).view(leading_shape(observations))
 
 
 def flatten_rows(observations: Observations) -> Observations:
@@ -74,7 +74,8 @@ def flatten_rows(observations: Observations) -> Observations:
     return rows
 
 
-def _leading_shape(observations: Observations) -> tuple[int, int]:
+def leading_shape(observations: Observations) -> tuple[int, int]:
+    """(B, K) of (B, K, o)."""
     part = next(iter(observations.values())) if isinstance(observations, dict) else observations
     return part.shape[0], part.shape[1]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,14 +34,20 @@ MILESTONES = (8_000, 20_000, 60_000, 200_000, 500_000, 1_000_000, 2_000_000, 4_0
 _Row = tuple[str, ...]
 
 
-def copy_summary(run: Run, out: Path) -> Path:
-    """Write the summary of a run to its place below ``out``, ``scenario/method/seed-n``, and return that.
-
-    :param run: as `load_runs` reads it
-    """
+def place_of(run: Run, out: Path) -> Path:
+    """Where a run's summary belongs below ``out``, ``scenario/method/seed-n``; a run there is refused."""
     place = out / file_name(run.scenario) / file_name(run.method) / f"seed-{run.seed}"
     if (place / "run.json").exists():
         raise ValueError(f"{place} holds a run already; remove it, or choose another directory")
+    return place
+
+
+def copy_summary(run: Run, out: Path) -> Path:
+    """Write the summary of a run to its place and return that.
+
+    :param run: as `load_runs` reads it
+    """
+    place = place_of(run, out)
     place.mkdir(parents=True, exist_ok=True)
     if (run.directory / "symmetry.csv").is_file():
         write_bytes(place / "symmetry.csv", thinned(run.directory / "symmetry.csv").encode())
@@ -57,7 +64,7 @@ def _without_its_place(directory: Path) -> dict[str, Any]:
     for entry in (about, *about.get("resumed", [])):
         entry.pop("host", None)
     if "command" in about:
-        about["command"] = about["command"].replace(str(directory.resolve()), directory.name)
+        about["command"] = re.sub(r"(^|[\s=])/(?:[^\s/]+/)*", r"\1", about["command"])
     return about
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ambidex.experiment.tuning.task import Task
 
 _HEIGHT = 380
+_ALIKE = 1e-9  # relative: scores that differ by rounding only, in which no setting can matter
 _STATES = {
     "COMPLETE": "the whole budget",
     "PRUNED": "stopped early",
@@ -91,7 +92,8 @@ def _figures(study: optuna.Study) -> list[dict[str, str]]:
             lambda: visualization.plot_intermediate_values(study),
         ),
     ]
-    if len({trial.value for trial in varied}) > 1:
+    scores = [trial.value for trial in varied if trial.value is not None]
+    if scores and max(scores) - min(scores) > _ALIKE * max(map(abs, scores)):
         evaluator = importance.FanovaImportanceEvaluator(seed=0)
         caption = "How much of the differences between the trials each setting explains (fANOVA)."
         drawn += [
