@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings what queue.sh has finished here: summaries, table.csv, the table in README.md and its figure: bash results/harvest.sh
-# What is here already stays as it is.
+# Brings what queue.sh has finished here: summaries, table.csv, the table in README.md, the page and figures: bash results/harvest.sh
+# What is finished here already stays as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . results/runs.sh
@@ -12,13 +12,13 @@ find "$RUNS" -name run.json | sort | while read -r record; do
     run=$(dirname "$record")
     place=${run#"$RUNS"/}
     place=results/${place#table/}
-    [ -e "$place" ] && continue
-    status=$(sed -nE 's/.*"status": "(done|collapsed)".*/\1/p' "$record")
-    [ -n "$status" ] || continue
+    finished "$run" && ! finished "$place" || continue
+    rm -rf "$place" # of a training that was cut off
     ambidex report "$run" --out "$scratch/page.html" --summaries "${place%/*/*/*}" > /dev/null
     case $place in results/starts/*)
         # What a start is judged by, return and length of its episodes and its noise, a summary does not hold.
         [ -e results/starts.csv ] || echo "run,status,steps,episode_return,episode_length,std" > results/starts.csv
+        status=$(sed -nE 's/.*"status": "(\w+)".*/\1/p' "$record")
         tail -n 1 "$run/progress.csv" | awk -F, -v run="${place#results/starts/}" -v status="$status" \
             -v OFS=, '{ print run, status, $2, $3, $4, $NF }' >> results/starts.csv ;;
     esac
@@ -35,4 +35,10 @@ awk -v rows="$scratch/rows" '
     inside && written && !/^\|/ { inside = 0 }
     { print }' results/README.md > "$scratch/README.md"
 cp "$scratch/README.md" results/README.md
+ambidex report results/A?.? --out results/report.html > /dev/null
 python docs/images/table.py
+python results/families.py --out results/families/families.png
+
+# From the runs themselves: of how the fit followed the motor, a summary has the end only.
+wear=("$RUNS"/wear/{fit,no-fit}/A1.1-wear/equivariant/seed-0)
+if finished "${wear[0]}" && finished "${wear[1]}"; then python results/wear.py "${wear[@]}" --out results/wear.png; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The trainings that are still to run, in order of worth: bash results/queue.sh [MINUTES]
-# Two at a time, one thread each. Started again after any stop, it skips what is done, or has its summary here, and
+# Two at a time, one thread each. Started again after any stop, it skips what is done, there or by its summary here, and
 # resumes what is not; given MINUTES, it begins nothing that would take longer than what is left of them. queue.log
 # beside the runs says what ran when; harvest.sh brings here what is finished.
 set -u
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 . results/runs.sh
 mkdir -p "$RUNS"
 export END=$(($(date +%s) + 60 * ${1:-1000000}))
-export SECONDS_PER_MILLION=1250 # where two run together
+export SECONDS_PER_MILLION=${SECONDS_PER_MILLION:-1100} # where two run together, 950 where nothing else does
 
 log() { echo "$(date -Is) $*" >> "$RUNS/queue.log"; }
 
@@ -16,13 +16,13 @@ log() { echo "$(date -Is) $*" >> "$RUNS/queue.log"; }
 run() {
     local run="$1/$2/$3/seed-$4" steps=$5
     local out="$RUNS/$run" known=(--method "$3" --seed "$4" --steps "$5")
-    [ -e "results/${run#table/}" ] || grep -qsE '"status": "(done|collapsed)"' "$out/run.json" && return
+    finished "results/${run#table/}" || finished "$out" && return
     (($(date +%s) + steps * SECONDS_PER_MILLION / 1000000 > END)) && return
     log start "$run"
     if [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$2" "${known[@]}" "${@:6}" --out "$out"; fi
     log exit $? "$run"
 }
-export -f run log
+export -f run log finished
 
 scenarios=(A6.1 A4.1 A3.1 A1.1 A1.2 A2.1 A5.1 A6.3 A4.4 A3.2 A2.2 A6.2 A5.2 A4.3 A6.6 A4.6 A6.4 A4.2 A6.5 A4.5)
 

@@ -2,7 +2,7 @@
 
     ambidex train A1.1-wear --method equivariant --seed 1 --out runs/wear/fit
     ambidex train A1.1-wear --method equivariant --seed 1 --set actuators=null --out runs/wear/no-fit
-    python benchmarks/wear.py runs/wear/fit runs/wear/no-fit --out wear.png
+    python results/wear.py runs/wear/fit runs/wear/no-fit --out wear.png
 
 The strength of the worn motor is read from the fit: what the others need on average, over what it needs.
 """
@@ -62,7 +62,7 @@ def draw(runs: list[Run], path: Path) -> None:
     of_returns.set_ylabel("return")
     of_gains.set_ylabel(f"strength of motor {motor}")
     of_gains.set_xlabel("million steps")
-    of_gains.set_ylim(bottom=0)
+    of_gains.set_ylim(0, 1.2)
     for axis in (of_returns, of_gains):
         axis.axvspan(wear.schedule[0][0] / 1e6, wear.schedule[-1][0] / 1e6, color="0.93", zorder=0)
         axis.legend(frameon=False)

@@ -1,0 +1,90 @@
+"""What does each part buy? All families on the ant under the same settings of PPO, as results/ has them.
+
+    python results/families.py --out results/families/families.png
+
+Prints a table for each scenario, in Markdown: the return on the way, the mean of the seeds, and the highest
+mean of five evaluations within 1.5 million steps, the lowest and the highest seed in brackets. Draws the
+curves.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from ambidex.common.arrays import FloatArray
+from ambidex.report import load_runs
+from ambidex.report.statistics import best_place
+
+RESULTS = Path(__file__).parents[1] / "results"
+SCENARIOS = ("A1.1", "A4.1")
+FAMILIES = {
+    "PPO": "families/plain/{}/ppo",
+    "augmentation": "families/losses/{}/augment",
+    "MSL": "families/losses/{}/msl",
+    "PSL": "families/losses/{}/psl",
+    "ASL": "families/losses/{}/asl",
+    "equivariant": "families/strict/{}/equivariant",
+    "equivariant, actuators": "{}/equivariant",
+    "equivariant, actuators, relaxed": "families/relaxed/{}/equivariant",
+}
+STEPS = 1_504_000
+"""Up to here; longer runs, which the table of scenarios has, are cut off."""
+SHOWN = (245_760, 491_520, 737_280, 983_040, 1_228_800, 1_474_560)
+
+
+def curves(folder: Path) -> tuple[FloatArray, FloatArray] | None:
+    """Steps, and for each seed the returns, as far as the shortest run goes; None without runs."""
+    if not folder.is_dir():
+        return None
+    found = [run.returns for run in load_runs([folder]).runs if run.returns is not None]
+    shortest = min((series.steps for series in found), key=len)
+    steps = shortest[shortest <= STEPS]
+    return steps, np.array([series.values[: len(steps)] for series in found])
+
+
+def row(family: str, steps: FloatArray, returns: FloatArray) -> str:
+    mean = returns.mean(axis=0)
+    cells = [f"{mean[steps == at][0]:.0f}" if at in steps else "" for at in SHOWN]
+    highest = returns[:, best_place(mean)].mean(axis=1)
+    seeds = f" ({highest.min():.0f}, {highest.max():.0f})" if len(highest) > 1 else ""
+    return f"| {family} | {len(returns)} | {' | '.join(cells)} | {highest.mean():.0f}{seeds} |"
+
+
+def main() -> None:
+    from matplotlib import pyplot
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, help="a figure")
+    arguments = parser.parse_args()
+    figure, panels = pyplot.subplots(1, len(SCENARIOS), figsize=(10, 4.5), layout="constrained")
+    for scenario, axes in zip(SCENARIOS, panels, strict=True):
+        shown = " | ".join(f"{at / 1e6:.2f}M" for at in SHOWN)
+        print(f"| {scenario}, return at | seeds | {shown} | highest |")
+        print("|---" * (len(SHOWN) + 3) + "|")
+        for number, (family, place) in enumerate(FAMILIES.items()):
+            known = curves(RESULTS / place.format(scenario))
+            if known is None:
+                continue
+            steps, returns = known
+            print(row(family, steps, returns))
+            look = {"color": f"C{number}", "linestyle": ":" if family == "PPO" else "-"}
+            axes.plot(steps / 1e6, returns.mean(axis=0), label=f"{family} ({len(returns)})", **look)
+            if len(returns) > 1:
+                axes.fill_between(
+                    steps / 1e6, returns.min(axis=0), returns.max(axis=0), color=f"C{number}", alpha=0.15
+                )
+        print()
+        axes.set(xlabel="million steps", ylabel="return", title=scenario, ylim=(0, None))
+        axes.legend(fontsize="small", frameon=False, title="family (seeds)")
+        axes.spines[["top", "right"]].set_visible(False)
+    if arguments.out is not None:
+        figure.savefig(arguments.out, dpi=110)
+
+
+if __name__ == "__main__":
+    main()
