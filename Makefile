@@ -5,7 +5,7 @@ BASE := .venv/base
 READY := .venv/ready
 DOCS := .venv/docs
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-BENCHMARK := OMP_NUM_THREADS=1 $(BIN)/python
+BENCHMARK := PYTHONPATH=. OMP_NUM_THREADS=1 $(BIN)/python
 
 .PHONY: setup demo test test-slow test-peers lint docs bench bench-full clean
 
