@@ -315,6 +315,14 @@ def test_mean_actions_are_the_deterministic_ones_of_stable_baselines(activation:
     np.testing.assert_allclose(act(batch[0]), expected[0], rtol=0, atol=1e-4)
 
 
+def test_the_flag_of_invalid_numbers_is_no_warning() -> None:
+    """OpenBLAS may raise it for finite numbers; Stable-Baselines3's way, by torch, knows no such warning."""
+    policy = algorithm(PPO, 1).policy
+    with np.errstate(invalid="raise"):
+        actions = rollout.mean_actions(policy)(np.array([np.inf, -np.inf, 0, 0, 0], np.float32))
+    assert np.isnan(actions).all()
+
+
 def test_a_callback_may_change_the_policy_when_the_roll_out_starts() -> None:
     class Quieter(BaseCallback):
         def _on_rollout_start(self) -> None:

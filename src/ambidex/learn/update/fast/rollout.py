@@ -38,7 +38,11 @@ def one_blas_thread(function: Function) -> Function:
 
 
 class _Network:
-    """A forward pass for a few rows."""
+    """A forward pass for a few rows.
+
+    OpenBLAS now and then raises the processor's flag for invalid numbers in a product of finite ones. What
+    really is not finite is found where rewards, observations and losses are checked.
+    """
 
     def __init__(self, layers: list[Layer], activation: Activation) -> None:
         # A transposed copy, since OpenBLAS multiplies few rows by it up to three times faster than by a view.
@@ -46,6 +50,7 @@ class _Network:
         *self.hidden, (self.weight, self.bias) = arrays
         self.activate = np.tanh if activation == "tanh" else partial(np.maximum, 0)
 
+    @np.errstate(invalid="ignore")
     def __call__(self, observations: Array) -> Array:
         rows = observations.reshape(len(observations), -1).astype(self.bias.dtype, copy=False)
         for weight, bias in self.hidden:
