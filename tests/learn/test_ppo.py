@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,14 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
-from stable_baselines3 import PPO
+from stable_baselines3 import A2C, PPO, SAC
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import HumanOutputFormat, Logger
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from ambidex.learn import ASL, MSL, PSL, PairwiseFit, SymmetricPPO
+from ambidex.learn import ASL, MSL, PSL, PairwiseFit, SymmetricA2C, SymmetricPPO, SymmetricSAC
 from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
 
 World = Callable[[], Any]
@@ -42,7 +43,7 @@ def assert_equal(first: PPO, second: PPO) -> None:
         torch.testing.assert_close(entries, theirs[name], rtol=0, atol=0, msg=name)
 
 
-def recorded(model: PPO) -> dict[str, Any]:
+def recorded(model: PPO, **learning: Any) -> dict[str, Any]:
     """What two iterations log."""
     names: dict[str, Any] = {}
 
@@ -57,7 +58,7 @@ def recorded(model: PPO) -> dict[str, Any]:
             pass
 
     model.set_logger(Logger(None, [Keeper()]))
-    model.learn(2 * model.n_steps * model.n_envs)
+    model.learn(2 * model.n_steps * model.n_envs, **learning)
     return names
 
 
@@ -432,3 +433,15 @@ def test_target_kl_ends_an_epoch(triangle: SymmetryGroup, triangle_world: World,
     model.learn(32)
     assert model._n_updates < 20
     assert "target_kl was exceeded" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(SymmetricPPO, PPO), (SymmetricA2C, A2C), (SymmetricSAC, SAC)])
+def test_logs_come_as_often_as_from_stable_baselines(ours: type, theirs: type) -> None:
+    intervals = [inspect.signature(one.learn).parameters["log_interval"].default for one in (ours, theirs)]
+    assert intervals[0] == intervals[1]
+
+
+def test_no_interval_is_no_log(triangle: SymmetryGroup, triangle_world: World) -> None:
+    model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=MSL(), **SMALL)
+    assert not recorded(model, log_interval=None)
+    assert recorded(model)

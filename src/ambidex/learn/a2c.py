@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from stable_baselines3 import A2C
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback
 from torch import Tensor
 
 from ambidex.learn.losses.loss import LossChoice
@@ -56,7 +56,6 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
     :param kwargs: any keyword of Stable-Baselines3's A2C
     """
 
-    _log_interval = 100
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = A2C.policy_aliases | POLICIES
     _choices = (*SymmetricOnPolicy._choices, "fit_states")
 
@@ -96,6 +95,19 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
     @property
     def _fit_states(self) -> int:
         return self.fit_states
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 100,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        return super().learn(
+            total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
+        )
 
     def _train(self) -> None:
         self._update_learning_rate(self.policy.optimizer)

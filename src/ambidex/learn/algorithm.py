@@ -37,7 +37,6 @@ class SymmetricAlgorithm(BaseAlgorithm):
     :param kwargs: any keyword of the algorithm
     """
 
-    _log_interval: ClassVar[int] = 1  # iterations, or episodes, between two logs
     _choices: ClassVar[tuple[str, ...]] = ("symmetries", "loss", "symmetry_samples", "actuators")
     """What the preparation is made from, and made anew where it is replaced."""
 
@@ -190,7 +189,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
         self,
         total_timesteps: int,
         callback: MaybeCallback = None,
-        log_interval: int | None = None,
+        log_interval: int = 1,
         tb_log_name: str | None = None,
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
@@ -199,11 +198,10 @@ class SymmetricAlgorithm(BaseAlgorithm):
         if replaced := frozenset(name for name, now in self._choice.items() if now is not before[name]):
             self._replaced = replaced  # somebody assigned another loss
             self._setup_losses()
-        interval = self._log_interval if log_interval is None else log_interval
         name = tb_log_name or type(self).__name__
         with _one_thread(self.device.type == "cpu" and self._takes_own_update):
             return super().learn(  # type: ignore[safe-super]
-                total_timesteps, callback, interval, name, reset_num_timesteps, progress_bar
+                total_timesteps, callback, log_interval, name, reset_num_timesteps, progress_bar
             )
 
     def action_maps(self) -> dict[str, ActionMap]:

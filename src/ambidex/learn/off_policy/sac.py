@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.noise import ActionNoise
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, RolloutReturn
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, RolloutReturn
 from stable_baselines3.common.utils import polyak_update
 from stable_baselines3.sac.policies import SACPolicy
 
@@ -76,7 +76,6 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
     :param kwargs: any keyword of Stable-Baselines3's SAC
     """
 
-    _log_interval = 4
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         **SAC.policy_aliases,
         "EquivariantMlpPolicy": EquivariantSACPolicy,
@@ -190,6 +189,19 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
     def _takes_fast_path(self) -> bool:
         wanted = self._needs_symmetry if self.fast is None else self.fast
         return wanted and why_not_by_hand(self) is None
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 4,
+        tb_log_name: str | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        return super().learn(
+            total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar
+        )
 
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Fit now and then; for each gradient step: sample, stack, forward, losses, step."""
