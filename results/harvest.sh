@@ -40,5 +40,5 @@ python docs/images/table.py
 python results/families.py --out results/families/families.png
 
 # From the runs themselves: of how the fit followed the motor, a summary has the end only.
-wear=("$RUNS"/wear/{fit,no-fit}/A1.1-wear/equivariant/seed-0)
-if finished "${wear[0]}" && finished "${wear[1]}"; then python results/wear.py "${wear[@]}" --out results/wear.png; fi
+wear=("$RUNS"/wear/{fit,short-memory,no-fit}/A1.1-wear/equivariant/seed-0)
+if finished "${wear[0]}" && finished "${wear[1]}" && finished "${wear[2]}"; then python results/wear.py "${wear[@]}" --out results/wear.png; fi

@@ -44,8 +44,9 @@ families() {
     table 0
     # Where the curve still climbs and is below the paper's best: on to the paper's steps, from the start, since a summary has no checkpoint.
     echo longer A1.2 equivariant 0 4000000
-    # A motor that wears out, with the fit and without.
+    # A motor that wears out, with the fit, with one that forgets sooner, and without.
     echo wear/fit A1.1-wear equivariant 0 2000000
+    echo wear/short-memory A1.1-wear equivariant 0 2000000 --set fit_memory=100000
     echo wear/no-fit A1.1-wear equivariant 0 2000000 --set actuators=none
     # Does any of ten starts collapse?
     for seed in {0..9}; do printf "starts %s equivariant $seed 150000\n" A4.1 A6.1; done

@@ -367,6 +367,17 @@ def test_the_fits_update_weight_is_that_of_a_sure_update(tiny):
             assert weigh(0.5) == pytest.approx(expected * 0.01 / (0.01 + 0.5**4))
 
 
+def test_the_memory_of_a_fit_from_transitions(tiny):
+    group = symmetry.load("triangle")
+    for given, expected in ((None, 500_000), (2e4, 20_000)):
+        behind = resolve("triangle-rust", "equivariant", tiny | {"fit_memory": given})
+        assert Training(behind, group, _Listener()).model.actuators.memory == expected
+        in_loss = resolve("triangle-rust", "asl", tiny | {"fit": "transition", "fit_memory": given})
+        assert Training(in_loss, group, _Listener()).model.loss.fit.memory == expected
+    with pytest.raises(ValueError, match=r"'pairwise' has no memory .* leave fit_memory out"):
+        Training(resolve("triangle-rust", "asl", tiny | {"fit_memory": 2e4}), group, _Listener())
+
+
 def test_reflections_and_rotations_have_their_own_dead_zone(tiny):
     overrides = tiny | {"dead_zone_reflections": 0.25, "dead_zone_rotations": 0.5}
     training = Training(resolve("triangle", "asl", overrides), symmetry.load("triangle"), _Listener())

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.experiment.configure.algorithms import ALGORITHMS, Algorithm
 from ambidex.experiment.configure.config import RunConfig
-from ambidex.experiment.configure.fits import FITS
+from ambidex.experiment.configure.fits import make_fit
 from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.normalization import normalized
 from ambidex.experiment.configure.stepping import step_together
@@ -103,7 +103,7 @@ def build_model(config: RunConfig, env: VecEnv, group: SymmetryGroup | None) -> 
         **method,
         symmetries=group,
         symmetry_samples=h.symmetry_samples,
-        actuators=None if h.actuators is None else FITS.get(h.actuators).make("mx", h.update_weight),
+        actuators=None if h.actuators is None else make_fit(h.actuators, "mx", h),
         **own,
         seed=config.seed,
         device="cpu",

@@ -116,6 +116,11 @@ class Hyperparameters(_Strict):
     update_weight: float | None = Field(
         default=None, gt=0, le=1, description="w_U of a sure update of the fit (ASL); null: the fit's own"
     )
+    fit_memory: float | None = Field(
+        default=None,
+        gt=0,
+        description="transitions until older ones count e times less (fit from them); null: the fit's own",
+    )
     actuators: Annotated[str | None, AfterValidator(lambda name: name and FITS.get(name).name)] = Field(
         default=None, description="the fit of the actuators behind the policy; null: there are none"
     )

@@ -6,12 +6,13 @@ Another one takes its place with ``FITS.register(FitChoice(...))``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from ambidex.common.registry import Registry
 
 if TYPE_CHECKING:
+    from ambidex.experiment.configure.config import Hyperparameters
     from ambidex.learn.fits.protocol import Fit, Weight
 
 Form = Literal["mx", "mx+b"]
@@ -28,6 +29,17 @@ class FitChoice:
     name: str
     form: Form
     make: Callable[[Form, float | None], Fit]
+
+
+def make_fit(name: str, form: Form, h: Hyperparameters) -> Fit:
+    """A fit by its name, as the hyperparameters want it."""
+    fit: Any = FITS.get(name).make(form, h.update_weight)
+    if h.fit_memory is not None:
+        if not hasattr(fit, "memory"):
+            raise ValueError(f"the fit {name!r} has no memory of transitions; leave fit_memory out")
+        fit = replace(fit, memory=h.fit_memory)
+    made: Fit = fit
+    return made
 
 
 def default_fit() -> FitChoice:

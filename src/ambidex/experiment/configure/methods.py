@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from ambidex.common.registry import Registry
-from ambidex.experiment.configure.fits import FITS
+from ambidex.experiment.configure.fits import make_fit
 
 if TYPE_CHECKING:
     from ambidex.experiment.configure.config import RunConfig
@@ -92,7 +92,7 @@ def _adaptive(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
         dead_zone=dead_zone,
         value_gate=h.value_gate,
         history=h.history,
-        fit=None if h.form is None else FITS.get(h.fit).make(h.form, h.update_weight),
+        fit=None if h.form is None else make_fit(h.fit, h.form, h),
     )
     return {"loss": loss}
 
