@@ -27,6 +27,7 @@ OUTSIDE = (
     "results/families-triangle.png",
     "results/families/families.png",
     "results/learning-rate.png",
+    "results/wear.png",
     "results/sac/A1.1-return.png",
     "results/sac/A1.1-return-time.png",
     "results/queue.sh",
