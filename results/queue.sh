@@ -32,12 +32,12 @@ table() { for scenario in "${scenarios[@]}"; do echo table "$scenario" equivaria
 families() {
     for scenario in A1.1 A4.1; do
         echo families/plain "$scenario" ppo "$1" 1500000 --preset ambidex --set fast=true
-        echo families/strict "$scenario" equivariant "$1" 1500000 --set actuators=none
-        for loss in augment msl psl asl; do
+        for loss in asl msl augment psl; do
             echo families/losses "$scenario" $loss "$1" 1500000 --preset ambidex --set symmetry_samples=1
         done
         echo families/relaxed "$scenario" equivariant "$1" 1500000 --set relax=weights --set relax_from=1000000
     done
+    for scenario in A1.1 A4.1; do echo families/strict "$scenario" equivariant "$1" 1500000 --set actuators=none; done
 }
 
 {
