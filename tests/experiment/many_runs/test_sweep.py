@@ -9,7 +9,7 @@ import time
 import pytest
 
 from ambidex.experiment.many_runs import status
-from ambidex.experiment.many_runs.sweep import plan, sweep
+from ambidex.experiment.many_runs.sweep import plan, sweep, usable_cores
 from ambidex.experiment.one_run import record, run
 from ambidex.experiment.one_run.trust.locking import is_locked
 
@@ -39,6 +39,14 @@ def test_the_grid_is_a_product_seed_by_seed(tmp_path):
 def test_what_does_not_exist_or_is_given_twice_is_refused(tmp_path, scenarios, methods, words):
     with pytest.raises(ValueError, match=words):
         plan(scenarios, methods, range(1), tmp_path, {})
+
+
+def test_cores_are_those_that_the_process_may_use_or_all_where_nothing_is_said(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 3, 5}, raising=False)
+    assert usable_cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert usable_cores() == 8
 
 
 def test_a_sweep_finishes_resumes_skips_and_reports_failures(tmp_path, tiny, finished):

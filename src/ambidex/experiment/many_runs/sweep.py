@@ -112,13 +112,20 @@ def _engine(
 ) -> Iterator[Callable[[Sequence[PlannedRun], Listener], list[Outcome]]]:
     """What brings runs to their end, ready before anything is written."""
     if engine == "local":
-        count = jobs or len(os.sched_getaffinity(0))
+        count = jobs or usable_cores()
         yield lambda runs, listener: _run_locally(runs, count, listener)
         return
     from ambidex.experiment.many_runs.ray import run_with_ray, started
 
     with started():
         yield run_with_ray
+
+
+def usable_cores() -> int:
+    """The cores that this process may use; where the system does not say (macOS), all of them."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _is_done(run: PlannedRun) -> bool:

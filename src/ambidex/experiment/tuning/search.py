@@ -7,7 +7,6 @@ A directory holds all of it: `tune.json` says what is searched for, `study.db` (
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from ambidex.common.json import read_json
 from ambidex.common.words import listed
 from ambidex.experiment.configure.config import merge
 from ambidex.experiment.configure.foreign import names_code
-from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep
+from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep, usable_cores
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
 from ambidex.experiment.one_run.trust.locking import lock
@@ -80,7 +79,7 @@ def search(
         _require_same_search(out, task, space)
         searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
         searching.enqueue_preset()
-        at_once = max(1, (jobs or len(os.sched_getaffinity(0))) // len(task.configs({}, task.budget)))
+        at_once = max(1, (jobs or usable_cores()) // len(task.configs({}, task.budget)))
         while batch := searching.next_batch(trials, at_once, seed):
             searching.halve(batch)
             write_best(searching.study, task, space, out)
