@@ -61,7 +61,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="a figure")
     arguments = parser.parse_args()
-    figure, panels = pyplot.subplots(1, len(SCENARIOS), figsize=(10, 4.5), layout="constrained")
+    figure, panels = pyplot.subplots(1, len(SCENARIOS), figsize=(10, 4.5), sharey=True, layout="constrained")
     for scenario, axes in zip(SCENARIOS, panels, strict=True):
         shown = " | ".join(f"{at / 1e6:.2f}M" for at in SHOWN)
         print(f"| {scenario}, return at | seeds | {shown} | highest |")

@@ -13,8 +13,17 @@ from ambidex.report.publish.scenario_table import PAPER
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 
 TABLE = Path(__file__).parents[2] / "results" / "table.csv"
+GROUPS = {
+    "A1": "ideal",
+    "A2": "uneven motors",
+    "A3": "very uneven\nmotors",
+    "A4": "heavy feet",
+    "A5": "heavy feet,\nunseen goals",
+    "A6": "sloping ground",
+}
 
 
 def main() -> None:
@@ -24,12 +33,15 @@ def main() -> None:
     figure.suptitle(_sum(rows), fontsize="medium", fontweight="bold")
     for method in map(METHODS.get, PAPER):
         returns = [float(row[f"paper_{method.name}"]) for row in rows]
-        label = f"{method.label}, the paper's, tuned for each"
+        label = f"{method.label}, the paper"
         axis.plot(returns, names, "|", color=method.colours[0], markersize=10, markeredgewidth=2, label=label)
     low, ours, high = ([float(row[name]) for row in rows] for name in ("low", "max_return_mean", "high"))
-    axis.hlines(names, low, high, color=EQUIVARIANT.colours[0], linewidth=2)
-    label = "equivariant, one configuration (line: lowest to highest seed)"
+    label = "ours, one configuration"
+    if low != high:
+        axis.hlines(names, low, high, color=EQUIVARIANT.colours[0], linewidth=2)
+        label += " (line: lowest to highest seed)"
     axis.plot(ours, names, "o", color=EQUIVARIANT.colours[0], markersize=7, label=label)
+    _name_groups(axis, names)
     axis.set_xlabel(
         f"highest mean return of five evaluations; ours ({_seeds(rows)}) within 2 million steps, "
         "the paper's (12 seeds) within 4 to 5"
@@ -38,8 +50,26 @@ def main() -> None:
     axis.set_ylim(len(rows) - 0.4, -0.6)
     axis.grid(axis="x", alpha=0.3)
     axis.spines[["top", "right"]].set_visible(False)
-    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False, fontsize="small")
+    axis.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=5, frameon=False, fontsize="small")
     figure.savefig(Path(__file__).with_name("table.png"), dpi=110)
+
+
+def _name_groups(axis: Axes, names: list[str]) -> None:
+    """A line between groups of scenarios, and beside each what is not ideal there."""
+    for group, meaning in GROUPS.items():
+        places = [place for place, name in enumerate(names) if name.startswith(group)]
+        if not places:
+            continue
+        axis.axhline(places[-1] + 0.5, color="0.85", linewidth=0.8)
+        axis.annotate(
+            meaning,
+            (1, (places[0] + places[-1]) / 2),
+            xycoords=axis.get_yaxis_transform(),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize="small",
+        )
 
 
 def _sum(rows: list[dict[str, str]]) -> str:
