@@ -17,6 +17,8 @@ OUTSIDE = (
     "CONTRIBUTING.md",
     "results/README.md",
     "results/preset.md",
+    "results/algorithms.md",
+    "results/early.md",
     "results/tried-goals.csv",
     "results/tried-noise.csv",
     "results/small-noise/table.csv",

@@ -26,18 +26,19 @@ find "$RUNS" -name run.json | sort | while read -r record; do
 done
 
 ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table results/table.csv > /dev/null
-ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table "$scratch/table.md" > /dev/null
-grep '^| A' "$scratch/table.md" > "$scratch/rows"
-# In the table of README.md, the first row makes room for all of the new ones.
-awk -v rows="$scratch/rows" '
-    /^## / { inside = /^## The table$/ }
-    inside && /^\| A[0-9]/ { if (!written++) while ((getline row < rows) > 0) print row; next }
-    inside && written && !/^\|/ { inside = 0 }
-    { print }' results/README.md > "$scratch/README.md"
-cp "$scratch/README.md" results/README.md
+ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table "$scratch/page.md" > /dev/null
+grep "^|" "$scratch/page.md" > "$scratch/table.md"
+python results/families.py --out results/families/families.png > "$scratch/families.md"
+# README.md says by comments where the tables begin and end.
+for table in table families; do
+    awk -v table="$table" -v rows="$scratch/$table.md" '
+        $0 == "<!-- end of " table " -->" { inside = 0 }
+        !inside { print }
+        $0 == "<!-- " table " -->" { inside = 1; print ""; while ((getline row < rows) > 0) print row; print "" }' results/README.md > "$scratch/README.md"
+    cp "$scratch/README.md" results/README.md
+done
 ambidex report results/A?.? --out results/report.html > /dev/null
 python docs/images/table.py
-python results/families.py --out results/families/families.png
 
 # From the runs themselves: of how the fit followed the motor, a summary has the end only.
 wear=("$RUNS"/wear/{fit,short-memory,no-fit}/A1.1-wear/equivariant/seed-0)
