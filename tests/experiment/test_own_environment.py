@@ -232,6 +232,18 @@ def test_the_value_distance_is_in_units_of_rewards(folder, normalize, distance):
     assert (name, found) == ("xz", pytest.approx(distance))
 
 
+@pytest.mark.parametrize("normalize", [False, "rewards"])
+def test_a_loss_logs_value_distances_in_the_unit_in_which_a_run_measures_them(folder, normalize):
+    group = load("cart.yaml")
+    training = Training(config(normalize=normalize, method="msl"), group, Silent())
+    training.loop._roll_out()
+    ((*_, measured),) = training.loop.value_distances(group)
+    training.model._prepare(0.2)
+    logged = [value for name, *_, value in training.model.symmetry_metrics() if name == "value_distance"]
+    assert logged == [pytest.approx(measured)]
+    assert measured > 0
+
+
 def test_normalisation_as_stable_baselines_does_it(folder):
     env = build.training_environment(config())
     env.seed(0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from stable_baselines3.common.running_mean_std import RunningMeanStd
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
 
 from ambidex.common.arrays import FloatArray
 from ambidex.learn.spaces import DoesNotFit
@@ -121,6 +121,14 @@ class SymmetricVecNormalize(VecNormalize):
         """Whether normalising commutes with this transform, whatever is observed."""
         tables = {key: _signed_permutation(transform, key) for key in self._orbits}
         return all(orbits.contain(tables[key]) for key, orbits in self._orbits.items())
+
+
+def deviation_of_returns(env: VecEnv) -> float:
+    """What rewards are divided by at present; 1 where they are as they are."""
+    wrapper = unwrap_vec_normalize(env)
+    if wrapper is None or not wrapper.norm_reward:
+        return 1.0
+    return float(np.sqrt(wrapper.ret_rms.var + wrapper.epsilon))
 
 
 def _orbits(symmetries: SymmetryGroup, key: str | None, statistics: RunningMeanStd) -> Orbits:

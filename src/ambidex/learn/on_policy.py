@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.learn.algorithm import SymmetricAlgorithm
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
+from ambidex.learn.normalize import deviation_of_returns
 from ambidex.learn.refusals import refuse_normalized_drive
 from ambidex.learn.update.fast.rollout import collect_rollouts, why_not_rollout
 from ambidex.learn.update.iteration import Iteration
@@ -97,7 +98,14 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
         """Fit to the roll-out, and compute what stays constant in its update."""
         assert self._preparation is not None
         started = time.perf_counter()
-        iteration = self._preparation.prepare(self.policy, self.rollout_buffer, clip_range, clip_range_vf)
+        assert self.env is not None
+        iteration = self._preparation.prepare(
+            self.policy,
+            self.rollout_buffer,
+            clip_range,
+            clip_range_vf,
+            unit_of_values=deviation_of_returns(self.env),
+        )
         self.logger.record("time/fit", time.perf_counter() - started, exclude="tensorboard")
         self.policy.set_training_mode(True)
         return iteration

@@ -109,12 +109,6 @@ def normalizing(act: Callable[[Any], Array], env: VecEnv) -> Callable[[Any], Arr
     return act if normalization is None else lambda observation: act(normalization(observation))
 
 
-def deviation_of_returns(env: VecEnv) -> float:
-    """What rewards are divided by at present; 1 where they are as they are."""
-    wrapper = unwrap_vec_normalize(env)
-    return 1.0 if wrapper is None else float(np.sqrt(wrapper.ret_rms.var + wrapper.epsilon))
-
-
 def capture(env: VecEnv) -> Arrays | None:
     """Everything that decides how the normalisation goes on; None where there is none."""
     wrapper = unwrap_vec_normalize(env)

@@ -11,9 +11,9 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.vec_env import VecEnv
 
 from ambidex.common.arrays import each_part
-from ambidex.experiment.configure.normalization import deviation_of_returns
 from ambidex.experiment.one_run.trust.finite import RequireFiniteSteps, require_finite_rollout
 from ambidex.learn.fits.protocol import Metric
+from ambidex.learn.normalize import deviation_of_returns
 from ambidex.learn.on_policy import SymmetricOnPolicy
 from ambidex.learn.update.forward import flatten_rows
 from ambidex.learn.update.rollout_data import only_images, stack_images

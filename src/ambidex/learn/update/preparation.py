@@ -65,7 +65,12 @@ class Preparation(Lasting):
         buffer: RolloutBuffer,
         clip_range: float,
         clip_range_vf: float | None,
+        unit_of_values: float = 1.0,
     ) -> Iteration:
+        """What stays constant in the update of a roll-out.
+
+        :param unit_of_values: in rewards as the environment gives them, in which value distances are logged
+        """
         dtype = next(policy.parameters()).dtype
         observations = stack_images(flat_observations(buffer, dtype), self._transforms)
         data = {
@@ -92,7 +97,9 @@ class Preparation(Lasting):
             self._fitted = None
             if self.names:
                 images = only_images(observations)
-                self._value_distances = value_distances(policy, images, data["values"], self.names)
+                self._value_distances = value_distances(
+                    policy, images, data["values"], self.names, unit_of_values
+                )
             # The fits see the roll-out with the policy that made it; the first step of the update changes it.
             for state in (*self.states.values(), *self._actuator_states):
                 state.watch(watched)
