@@ -105,6 +105,20 @@ def test_a_robot_of_ones_own_learns_with_an_equivariant_policy():
     assert configure(None, [], scenario="A1.1", env="ambidex/AntMujoco-v0").method == "asl"
 
 
+@pytest.mark.parametrize(
+    ("num_envs", "n_steps", "evaluation_every", "metrics_every"),
+    [(1, 4096, 15, 5), (8, 4096, 2, 1), (8, 512, 15, 5), (8, 256, 15, 5), (64, 4096, 1, 1), (1, 8192, 8, 2)],
+)
+def test_long_iterations_are_evaluated_after_the_same_steps(
+    num_envs, n_steps, evaluation_every, metrics_every
+):
+    given = {"env": "Ant-v5", "symmetry": "ant-v5", "num_envs": num_envs, "n_steps": n_steps}
+    config = resolve(None, "equivariant", given)
+    assert (config.evaluation_every, config.metrics_every) == (evaluation_every, metrics_every)
+    assert resolve(None, "equivariant", given | {"evaluation_every": 15}).evaluation_every == 15
+    assert resolve("triangle", "ppo", {"num_envs": 512}).evaluation_every == 10  # the preset's
+
+
 def test_an_unknown_preset_is_refused():
     with pytest.raises(ValueError, match="preset is one of ambidex, paper or none, not 'papers'"):
         resolve("A1.1", "asl", {"preset": "papers"})

@@ -46,6 +46,13 @@ def test_it_must_have_been_so_for_long_without_a_break() -> None:
     assert collapsed(rows) is None
 
 
+def test_fewer_iterations_do_where_they_are_long() -> None:
+    rows = [(18.0, 34.0, 1.0)] * FIRST + [(10.0, 20.0, 0.05)] * 6
+    assert collapsed(rows) is None
+    assert "for 6 iterations" in str(collapsed(rows, iterations=6))
+    assert collapsed(rows, iterations=7) is None
+
+
 def test_noise_that_a_floor_holds_up_counts_as_shrunk_there() -> None:
     def held(std: float) -> list[Row]:
         return [(18.0, 34.0, 1.0)] * FIRST + [(10.0, 20.0, std)] * ITERATIONS
@@ -77,6 +84,7 @@ HEALTHY = {
     "a goal that is reached sooner and sooner": rising(
         LONG, lambda t: (10 + 50 * t, 100 - 90 * t, 0.37 * 0.05**t)
     ),
+    "as good as by chance at the start, and sooner": [(1.0, 200.0, 1.0)] * 5 + [(1.0, 40.0, 0.05)] * LONG,
     "episodes of one length that get worse": rising(LONG, lambda t: (-200 - 500 * t, 200.0, 0.37 * 0.05**t)),
     "no episode has ended": [(None, None, 0.37 * 0.9**i) for i in range(LONG)],
     "its start is not known": [(None, None, 0.37)] * 5 + [(10.0, 20.0, 0.05)] * LONG,
@@ -161,8 +169,8 @@ def test_it_collapses_in_the_same_iteration_when_it_is_resumed(
 def test_it_stays_collapsed_when_it_is_killed_before_it_could_say_so(
     tiny: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def falls(rows: list[Row], floor: float) -> str | None:
-        return "it falls" if len(rows) >= 2 and floor == 0.2 else None
+    def falls(rows: list[Row], floor: float, iterations: int) -> str | None:
+        return "it falls" if len(rows) >= 2 and floor == 0.2 and iterations == ITERATIONS else None
 
     monkeypatch.setattr(training, "collapsed", falls)
     run.train(resolve("triangle", "ppo", tiny | {"std_floor": 0.2}), tmp_path)

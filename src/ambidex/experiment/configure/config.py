@@ -22,6 +22,8 @@ from ambidex.symmetry.files.descriptions import catalog_name
 Preset = Literal["ambidex", "paper"]
 
 
+USUAL_ITERATION = 4096
+"""The training steps of an iteration in the paper, and in presets for a single robot."""
 AUTOMATIC = r"^auto(_[0-9.]+)?$"
 
 
@@ -201,6 +203,10 @@ class RunConfig(_Strict):
     def iteration_steps(self) -> int:
         """Training steps in an iteration."""
         return self.rounds * ALGORITHMS.get(self.algorithm).round_steps(self.hyperparameters)
+
+    def scaled_iterations(self, iterations: int) -> int:
+        """These iterations, or as many as have their steps where an iteration is longer than usual."""
+        return max(1, min(iterations, round(iterations * USUAL_ITERATION / self.iteration_steps)))
 
     @property
     def iterations(self) -> int:

@@ -92,7 +92,12 @@ def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> 
         preset = _preset_of_algorithm(algorithm, scenario, chosen.name, preset)
     if chosen.fits:
         preset |= _fit(preset, given)
-    config = parse(RunConfig, merge(merge(base, preset), {**overrides, "preset": name}))
+    values = merge(merge(base, preset), {**overrides, "preset": name})
+    config = parse(RunConfig, values)
+    left = [every for every in ("evaluation_every", "metrics_every") if every not in values]
+    config = config.model_copy(
+        update={every: config.scaled_iterations(getattr(config, every)) for every in left}
+    )
     return config if "actuators" in given else _with_possible_actuators(config)
 
 

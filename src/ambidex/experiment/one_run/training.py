@@ -20,7 +20,13 @@ from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.normalization import normalizing
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
-from ambidex.experiment.one_run.collapse import Row, collapsed, read_rows
+from ambidex.experiment.one_run.collapse import (
+    ITERATIONS,
+    LEAST_ITERATIONS,
+    Row,
+    collapsed,
+    read_rows,
+)
 from ambidex.experiment.one_run.episodes import mean_return, run_episodes
 from ambidex.experiment.one_run.metrics import COLUMNS, MetricFiles
 from ambidex.experiment.one_run.progress import Reporter
@@ -180,8 +186,11 @@ class Training:
         self.env.close()
 
     def _collapse(self) -> str | None:
+        if not self.config.stop_collapsed:
+            return None
         floor = getattr(self.model, "std_floor", None) or 0.0
-        return collapsed(self.rows, floor) if self.config.stop_collapsed else None
+        iterations = max(LEAST_ITERATIONS, self.config.scaled_iterations(ITERATIONS))
+        return collapsed(self.rows, floor, iterations)
 
     def _iterate(self) -> None:
         try:
