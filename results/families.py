@@ -36,13 +36,18 @@ SHOWN = (245_760, 491_520, 737_280, 983_040, 1_228_800, 1_474_560)
 
 
 def curves(folder: Path) -> tuple[FloatArray, FloatArray] | None:
-    """Steps, and for each seed the returns, as far as the shortest run goes; None without runs."""
-    if not folder.is_dir():
+    """Steps, and for each seed the returns, as far as the shortest run goes; None without runs.
+
+    A run that collapsed stands for one that goes on as it ended.
+    """
+    runs = load_runs([folder]).runs if folder.is_dir() else []
+    known = [(run.status, run.returns) for run in runs if run.returns is not None]
+    if not known:
         return None
-    found = [run.returns for run in load_runs([folder]).runs if run.returns is not None]
-    shortest = min((series.steps for series in found), key=len)
+    ends = [series.steps for status, series in known if status != "collapsed"]
+    shortest = min(ends or [series.steps for _, series in known], key=len)
     steps = shortest[shortest <= STEPS]
-    return steps, np.array([series.values[: len(steps)] for series in found])
+    return steps, np.array([np.interp(steps, series.steps, series.values) for _, series in known])
 
 
 def row(family: str, steps: FloatArray, returns: FloatArray) -> str:

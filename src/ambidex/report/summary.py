@@ -33,6 +33,7 @@ class MethodSummary:
 
     :param runs: the runs that count: those that are done, or where none is, those under way and evaluated
     :param missing: what happened to each seed that does not count, by seed
+    :param collapsed: those of them whose run collapsed
     :param returns: the evaluation returns, seed by seed
     :param value_distance: the value distance, the mean over the transforms, seed by seed
     :param rejection: the neutral-state rejection ratio by transform
@@ -47,6 +48,7 @@ class MethodSummary:
     method: str
     runs: list[Run]
     missing: dict[int, str]
+    collapsed: list[int]
     returns: Curve | None
     value_distance: Curve | None
     rejection: dict[str, Curve]
@@ -165,6 +167,7 @@ def _method(
         method=method,
         runs=counted,
         missing=_missing(runs, counted, absent),
+        collapsed=sorted(run.seed for run in runs if run.status == "collapsed"),
         returns=returns,
         value_distance=value_distance,
         rejection=_planes({transform: curve for (transform, _), curve in rejection.items()}, counted),

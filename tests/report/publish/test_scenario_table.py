@@ -70,6 +70,31 @@ def test_the_same_to_be_read(tmp_path: Path, write_run: WriteRun, ambidex: Ambid
     ]
 
 
+def test_runs_that_collapsed_are_said(tmp_path: Path, write_run: WriteRun, ambidex: Ambidex) -> None:
+    ends = {"A1.1": ["done", "collapsed"], "A2.1": ["collapsed"]}
+    for scenario, states in ends.items():
+        for seed, state in enumerate(states):
+            returns = {100: [2000.0]} if state == "done" else {100: [10.0]}
+            place = tmp_path / "runs" / f"{scenario}-{seed}"
+            write_run(
+                place, scenario=scenario, method="equivariant", seed=seed, status=state, returns=returns
+            )
+    said = {}
+    for kind in ("csv", "md"):
+        out = tmp_path / f"table.{kind}"
+        page = str(tmp_path / "page.html")
+        assert ambidex("report", str(tmp_path / "runs"), "--out", page, "--table", str(out))[0] == 0
+        said[kind] = [line for line in out.read_text().splitlines() if line.startswith(("A", "| A"))]
+    assert said["csv"] == [
+        "A1.1,1,1000,2000.0,2000.0,2000.0,892,2082,2157,2183,",
+        "A2.1,0,,,,,891,1975,2049,2180,",
+    ]
+    assert said["md"] == [
+        "| A1.1 | 1, 1 collapsed | 1,000 | 2,000 | – | 892 | 2,082 | 2,157 | **2,183** | not yet | – |",
+        "| A2.1 | 0, 1 collapsed | – | – | – | 891 | 1,975 | 2,049 | **2,180** | not yet | – |",
+    ]
+
+
 def test_a_table_of_several_methods_is_refused(study: Path, tmp_path: Path, ambidex: Ambidex) -> None:
     out = tmp_path / "table.csv"
     status, _, complaint = ambidex(

@@ -23,7 +23,8 @@ def table_csv(summary: Summary) -> str:
 
     ``max_return_mean`` is the paper's statistic, the highest mean of five consecutive evaluations, seeds
     averaged first; ``low`` and ``high`` are the lowest and the highest seed in those same five.
-    ``cpu_minutes`` is the mean of a run, over those that recorded the time of the processor.
+    ``cpu_minutes`` is the mean of a run, over those that recorded the time of the processor. A run that
+    collapsed is no seed; a scenario of which nothing else is there has no seeds and no figures.
     """
     return as_csv(HEAD, [_row(scenario, method) for scenario, method in _scenarios(summary)])
 
@@ -41,7 +42,7 @@ def table_markdown(summary: Summary) -> str:
 
 
 def _scenarios(summary: Summary) -> list[tuple[ScenarioSummary, MethodSummary]]:
-    """The scenarios that have evaluations, each with the one method of these runs."""
+    """The scenarios that have evaluations, or collapsed, each with the one method of these runs."""
     found = {method.method for scenario in summary.scenarios for method in scenario.methods if method.runs}
     if len(found) > 1:
         methods = sorted(found)
@@ -53,42 +54,48 @@ def _scenarios(summary: Summary) -> list[tuple[ScenarioSummary, MethodSummary]]:
         (scenario, method)
         for scenario in summary.scenarios
         for method in scenario.methods
-        if method.returns is not None
+        if method.returns is not None or method.collapsed
     ]
 
 
 def _row(scenario: ScenarioSummary, method: MethodSummary) -> dict[str, Any]:
-    returns = method.returns
-    assert returns is not None
-    seeds = returns.seeds[:, best_place(returns.mean)].mean(axis=1)
-    figures = (f"{figure:.1f}" for figure in (seeds.mean(), seeds.min(), seeds.max()))
     minutes = cpu_minutes(method.runs)
     published = {f"paper_{name}": scenario.published.get(name) for name in PAPER}
     return {
         "scenario": scenario.name,
         "seeds": len(method.runs),
-        "steps": min(run.steps for run in method.runs),
-        **dict(zip(FIGURES, figures, strict=True)),
+        "steps": min((run.steps for run in method.runs), default=""),
+        **_figures(method),
         **{name: "" if one is None else f"{one.max_return_mean:g}" for name, one in published.items()},
         "cpu_minutes": "" if minutes is None else f"{minutes:.1f}",
     }
 
 
+def _figures(method: MethodSummary) -> dict[str, str]:
+    if method.returns is None:
+        return dict.fromkeys(FIGURES, "")
+    seeds = method.returns.seeds[:, best_place(method.returns.mean)].mean(axis=1)
+    return {
+        name: f"{figure:.1f}"
+        for name, figure in zip(FIGURES, (seeds.mean(), seeds.min(), seeds.max()), strict=True)
+    }
+
+
 def _cells(scenario: ScenarioSummary, method: MethodSummary) -> list[str]:
     returns = method.returns
-    assert returns is not None
     row = _row(scenario, method)
-    low, high = (score(float(row[name])) for name in ("low", "high"))
+    reached, low, high = (score(float(row[name]) if row[name] else None) for name in FIGURES)
+    collapsed = f", {len(method.collapsed)} collapsed" if method.collapsed else ""
     published = {
         name: scenario.published[name].max_return_mean for name in PAPER if name in scenario.published
     }
     best = max((value for value in published.values() if value is not None), default=None)
-    passed = None if best is None else passed_at(returns.steps, returns.mean, best)
+    passed = None if best is None or returns is None else passed_at(returns.steps, returns.mean, best)
     return [
         scenario.name,
-        str(row["seeds"]),
-        steps(row["steps"]),
-        score(float(row["max_return_mean"])),
+        f"{row['seeds']}{collapsed}",
+        steps(row["steps"]) if method.runs else NOTHING,
+        reached,
         f"{low}, {high}" if row["seeds"] > 1 else NOTHING,
         *(_published(published.get(name), best) for name in PAPER),
         NOTHING if best is None else "not yet" if passed is None else steps(passed),
