@@ -19,7 +19,7 @@ def test_a_moving_picture(finished, tmp_path):
     video = tmp_path / "film.gif"
     assert play(finished, video, seconds=0.3) == 9
     frames = imageio.mimread(video)
-    assert len(frames) == 9
+    assert len(frames) == 7  # as many steps has the robot made; frames that are the same last longer
     assert (frames[0] != frames[-1]).any()
     assert np.std(frames[0]) > 0
 
@@ -35,6 +35,33 @@ def test_a_small_moving_picture(finished, tmp_path, ending):
         picture.seek(4)
         assert (first != np.asarray(picture.convert("RGB"))).any()
         assert picture.info["duration"] == 100
+
+
+@pytest.mark.parametrize("step_rate", [8, 20, 61, None])
+def test_the_film_shows_the_robots_own_time(finished, tmp_path, monkeypatch, step_rate):
+    made = []
+    step = TriangleEnv.step
+    monkeypatch.setattr(TriangleEnv, "step", lambda env, action: (made.append(0), step(env, action))[1])
+    monkeypatch.setattr(TriangleEnv, "metadata", TriangleEnv.metadata | {"render_fps": step_rate})
+    assert play(finished, tmp_path / "film.gif", seconds=2.0, frames_per_second=30, width=20) == 60
+    assert len(made) / (step_rate or 30) == pytest.approx(2.0, abs=1.01 / (step_rate or 30))
+
+
+@pytest.mark.parametrize("frames_per_second", [7, 30, 60])
+def test_a_picture_lasts_as_long_as_the_film(finished, tmp_path, frames_per_second):
+    video = tmp_path / "film.gif"
+    play(finished, video, seconds=1.0, frames_per_second=frames_per_second, width=20)
+    with Image.open(video) as picture:
+        lasting = 0
+        for frame in range(picture.n_frames):
+            picture.seek(frame)
+            lasting += picture.info["duration"]
+    assert lasting == 1000
+
+
+@pytest.mark.parametrize("ending", ["gif", "mp4"])
+def test_the_shortest_film_has_one_frame(finished, tmp_path, ending):
+    assert play(finished, tmp_path / f"film.{ending}", seconds=0.01, frames_per_second=4) == 1
 
 
 def test_an_environment_without_pictures_is_named(finished, tmp_path, monkeypatch):

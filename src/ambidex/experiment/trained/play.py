@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def play(
     except ImportError:
         raise ValueError("play needs imageio and imageio-ffmpeg: pip install 'ambidex[video]'") from None
     policy = stored.load(directory, which, trust=trust, render_mode="rgb_array")
-    drawn = _film(policy, round(seconds * frames_per_second), frames_per_second)
+    drawn = _film(policy, max(1, round(seconds * frames_per_second)), frames_per_second)
     frames = [_scaled(frame, width) for frame in drawn]
     with written_aside(video) as aside:
         if video.suffix in _PICTURES:
@@ -56,9 +57,9 @@ def play(
 
 
 def _film(policy: StoredPolicy, count: int, frames_per_second: int) -> list[Any]:
-    """``count`` frames, the steps between them not drawn."""
+    """``count`` frames; steps between them are not drawn, and one that lasts longer is shown again."""
     env = policy.env
-    step_rate = env.metadata.get("render_fps", frames_per_second)
+    step_rate = env.metadata.get("render_fps") or frames_per_second
     frames: list[Any] = []
     observation: Any = None
     over = True
@@ -66,8 +67,9 @@ def _film(policy: StoredPolicy, count: int, frames_per_second: int) -> list[Any]
     while len(frames) < count:
         if over:
             observation, _ = env.reset()
-        if len(frames) <= step * frames_per_second / step_rate:
-            frames.append(_drawn(env))
+        due = min(count, math.floor(step * frames_per_second / step_rate) + 1) - len(frames)
+        if due > 0:
+            frames += due * [_drawn(env)]
         observation, _, terminated, truncated, _ = env.step(policy.act(observation))
         over = terminated or truncated
         step += 1
@@ -83,8 +85,10 @@ def _write_picture(path: Path, frames: list[np.ndarray], frames_per_second: int)
     if path.suffix == ".gif":
         palette = images[0].quantize(_COLOURS)
         images = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
-    pause = round(1000 / frames_per_second)
-    images[0].save(path, save_all=True, append_images=images[1:], duration=pause, loop=0)
+    # GIF keeps hundredths of a second, so that no frame alone lasts as long as it should.
+    ends = [10 * round(100 * (i + 1) / frames_per_second) for i in range(len(images))]
+    pauses = [end - start for start, end in zip([0, *ends], ends, strict=False)]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=pauses, loop=0)
 
 
 def _scaled(frame: np.ndarray, width: int | None) -> np.ndarray:
