@@ -20,7 +20,8 @@ from ambidex.envs.making import make
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.normalization import Normalization
 from ambidex.experiment.configure.presets import configure
-from ambidex.experiment.one_run import checkpoint, run
+from ambidex.experiment.configure.stepping import cpu_seconds_elsewhere
+from ambidex.experiment.one_run import checkpoint, record, run, training
 from ambidex.experiment.one_run.metrics import read_columns
 from ambidex.experiment.one_run.progress import Silent
 from ambidex.experiment.one_run.training import Training
@@ -128,6 +129,23 @@ def test_a_resumed_run_has_the_same_bits(folder, stepping, normalize):
         assert whole.keys() == cut.keys()
         for key, array in whole.items():
             np.testing.assert_array_equal(array, cut[key], err_msg=f"{name} {key}")
+
+
+def test_the_time_of_a_run_is_that_of_all_its_processes(folder, monkeypatch):
+    apart, here = (build.training_environment(config(stepping=which)) for which in ("processes", "here"))
+    first = cpu_seconds_elsewhere(apart)
+    apart.reset()
+    for _ in range(200):
+        apart.step(np.zeros((2, 2), np.float32))
+    assert 0 < first < cpu_seconds_elsewhere(apart)
+    assert cpu_seconds_elsewhere(here) == 0
+    apart.close()
+
+    monkeypatch.setattr(training, "cpu_seconds_elsewhere", lambda env: 1000.0)
+    run.train(config(), Path("run"))
+    assert 1000 < record.read(Path("run"))["timings"]["cpu"] < 1100
+    run.resume(Path("run"), steps=2 * SMALL["steps"], trust=True)
+    assert 2000 < record.read(Path("run"))["timings"]["cpu"] < 2200
 
 
 @pytest.mark.parametrize("resets", ["Disabled", "SameStep"])

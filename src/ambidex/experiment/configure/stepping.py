@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Literal
@@ -35,6 +36,9 @@ class Kept(gym.Wrapper[Any, Any, Any, Any]):
 
         environment_state.restore(self.env, arrays)
 
+    def cpu_seconds(self) -> float:
+        return time.process_time()
+
 
 _SCALARS = {bool, int, float, str, np.float32, np.float64}
 
@@ -67,6 +71,11 @@ class ApartVecEnv(SubprocVecEnv):
     def step_wait(self) -> VecEnvStepReturn:
         observations, rewards, dones, infos = super().step_wait()
         return observations, rewards.astype(np.float32), dones, infos
+
+
+def cpu_seconds_elsewhere(env: VecEnv) -> float:
+    """The time of the processor that processes of environments have taken so far."""
+    return sum(env.env_method("cpu_seconds")) if isinstance(env.unwrapped, ApartVecEnv) else 0.0
 
 
 def step_together(make: Callable[[], gym.Env], count: int, stepping: Stepping) -> VecEnv:

@@ -18,6 +18,7 @@ from ambidex.experiment.configure.algorithms import ALGORITHMS
 from ambidex.experiment.configure.config import RunConfig
 from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.normalization import normalizing
+from ambidex.experiment.configure.stepping import cpu_seconds_elsewhere
 from ambidex.experiment.one_run import checkpoint, environment_state, record, snapshot
 from ambidex.experiment.one_run.checkpoint import Checkpoint
 from ambidex.experiment.one_run.collapse import (
@@ -99,6 +100,7 @@ class Training:
         self.measured: list[Metric] = []
         self.rows: list[Row] = []
         self._cpu_seconds = -time.process_time()
+        self._cpu_seconds_elsewhere = 0.0
         self.seconds = dict.fromkeys(COLUMNS["timings.csv"][1:], 0.0)
         self.env = build.training_environment(config, group)
         self.evaluation_env = build.evaluation_environment(config, group)
@@ -126,7 +128,7 @@ class Training:
     @property
     def cpu_seconds(self) -> float:
         """The time of the processor that the run has taken, before it was resumed too."""
-        return self._cpu_seconds + time.process_time()
+        return self._cpu_seconds + time.process_time() + self._cpu_seconds_elsewhere
 
     def run(self, directory: Path, *, is_resumed: bool = False) -> None:
         """From the last checkpoint in ``directory``, or from the start, to the end.
@@ -199,6 +201,7 @@ class Training:
             _refuse_broken_policy(self.model)
             raise
         self.iteration += 1
+        self._cpu_seconds_elsewhere = cpu_seconds_elsewhere(self.env)
         self._timed("logging", self._log)
         if self.iteration % self.config.evaluation_every == 0:
             self._timed("evaluation", self._evaluate)
