@@ -64,6 +64,8 @@ def test_a_configuration_outside_of_the_space_is_not_held() -> None:
         ({"gamma": {"low": 0.9, "high": 0.5}}, "from a lower to a higher"),
         ({"gamma": {"low": 0, "high": 0.5, "log": True}}, "with log above 0"),
         ({"gamma": {"low": "a", "high": "b"}}, "are numbers"),
+        ({"n_steps": {"low": 100, "high": 800.5}}, "'n_steps' is a whole number"),
+        ({"n_steps": {"low": "1e2", "high": float("inf")}}, "'n_steps' is a whole number"),
         ({"gamma": []}, "are none"),
         ({"gamma": [0.9, 0.9]}, "given twice"),
         ({"ent_coef": [0, 0.0]}, "given twice"),
@@ -91,6 +93,12 @@ def test_numbers_are_the_same_however_they_are_written() -> None:
         "learning_rate": Range(1e-4, 1)
     }
     assert Choice((True, None)).stored(1) is None
+
+
+def test_a_whole_number_stays_one_however_its_range_is_written() -> None:
+    space = parse_space({"n_steps": {"low": "1e2", "high": 8e2, "log": True}}, "test")
+    assert space == {"n_steps": Range(100, 800, log=True)}
+    assert all(isinstance(end, int) for end in space["n_steps"].ends())
 
 
 def test_a_range_of_whole_numbers_holds_no_others() -> None:

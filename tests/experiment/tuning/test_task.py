@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ambidex.experiment.tuning.space import parse_space
 from ambidex.experiment.tuning.task import Task
 
 
@@ -69,6 +70,20 @@ def test_settings_are_compared_after_like_steps(tmp_path: Path) -> None:
         assert max(last) / min(last) < 1.06
     (config,) = Task(("A1.1",), "ppo", 400_000, overrides={"evaluation_every": 2}).configs({}, 400_000)
     assert config.evaluation_every == 2
+
+
+def test_iterations_that_are_too_long_to_be_compared_are_refused() -> None:
+    pendulum = {"env": "Pendulum-v1", "symmetry": "pendulum-v1", "num_envs": 8}
+    space = parse_space({"n_steps": [512, 1024]}, "space.yaml")
+    with pytest.raises(ValueError, match=r"varies n_steps.* 8,192 steps .* give a budget of 73,728 at least"):
+        Task((), "ppo", 73_727, overrides=pendulum).check(space)
+    Task((), "ppo", 73_728, overrides=pendulum).check(space)
+    Task((), "ppo", 100, overrides=pendulum).check(parse_space({"gamma": [0.9, 0.99]}, "space.yaml"))
+
+
+def test_a_description_of_another_robot_is_refused_before_anything_is_tried() -> None:
+    with pytest.raises(ValueError, match="has 3 elements, but the transforms act on 4"):
+        Task((), "equivariant", 900, overrides={"env": "Pendulum-v1", "symmetry": "cartpole-v1"}).check({})
 
 
 def test_a_reference_for_another_robot_is_refused() -> None:

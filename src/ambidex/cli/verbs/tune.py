@@ -72,7 +72,8 @@ def tune(
 
     Example: ambidex tune --scenarios A1.1 A4.1 --budget 400000 --trials 40 --out tuned
 
-    Example: ambidex tune --env my_robot:Walker-v0 --symmetry my-robot.yaml --num-envs 8 --out tuned
+    Example: ambidex tune --env my_robot:Walker-v0 --symmetry my-robot.yaml --num-envs 8
+    --budget 1000000 --out tuned
     """
     from ambidex.experiment.configure.presets import read_assignments
     from ambidex.experiment.one_run.run import RunFailed

@@ -146,6 +146,10 @@ def _parse(name: str, entry: Any, source: str) -> Range | Choice:
         raise ValueError(
             f"{source}: {name!r} goes from a lower to a higher number, with log above 0; got {entry!r}"
         )
+    if Hyperparameters.model_fields[name].annotation in (int, int | None):
+        if not (float(low).is_integer() and float(high).is_integer()):
+            raise ValueError(f"{source}: {name!r} is a whole number, and so are its ends; got {entry!r}")
+        low, high = int(low), int(high)
     return Range(low, high, log)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -105,14 +106,22 @@ class Task:
     def check(self, space: Space) -> None:
         """Refuse what cannot be trained, before anything is: values that no run takes, or that are fixed.
 
-        The robots are built, too: what is wrong with one of them is no fault of a setting.
+        The robots are built, too, each with its model: what is wrong with them is no fault of a setting.
         """
         configs = self.configs({}, self.budget)
         if len({config.directory for config in configs}) < len(configs):
             raise ValueError("two scenario files have one name, by which their runs are kept; rename one")
         for config in configs[: len(self.robots)]:
             source = build.symmetry_source(config)
-            build.evaluation_environment(config, None if source is None else load(source)).close()
+            group = None if source is None else load(source)
+            build.evaluation_environment(config, group).close()
+            env = build.training_environment(config, group)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of settings, which the runs themselves give
+                    build.build_model(config, env, group)
+            finally:
+                env.close()
         fixed = merge({}, self.overrides)["hyperparameters"]
         for name in space:
             if name in fixed:
@@ -120,11 +129,20 @@ class Task:
                     f"{name} is both in the search space and fixed (--set); leave it out of one of them"
                 )
         for name, part in space.items():
+            longest, shortest = 0, math.inf
             for end in part.ends():
                 try:
-                    self.configs({name: end}, self.budget)
+                    tried = self.configs({name: end}, self.budget)
                 except ValueError as error:
                     raise ValueError(f"the search space has {name} = {end!r}: {error}") from None
+                longest = max(longest, *(config.iteration_steps for config in tried))
+                shortest = min(shortest, *(config.iteration_steps for config in tried))
+            if longest > shortest and EVALUATIONS * longest > self.budget:
+                raise ValueError(
+                    f"the search space varies {name}, and its iterations of up to {longest:,} steps are too "
+                    f"long to compare settings after like steps within {self.budget:,}: give a budget of "
+                    f"{EVALUATIONS * longest:,} at least, or a --space with less {name}"
+                )
 
     def returns(self, runs: Sequence[PlannedRun]) -> dict[str, float]:
         """The mean return of each robot: of its last evaluations, over the seeds."""
