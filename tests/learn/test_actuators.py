@@ -55,6 +55,14 @@ class Watching(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.step(action)
 
 
+class OneSided(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """A robot whose commands are never negative."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.action_space = gymnasium.spaces.Box(0, 1, env.action_space.shape)
+
+
 @pytest.fixture
 def triangle_robot() -> SymmetryGroup:
     return load("triangle")
@@ -292,3 +300,22 @@ def test_uneven_statistics_are_refused_without_a_loss_too(triangle_robot: Symmet
             actuators=TransitionFit() if policy == "MlpPolicy" else None,
             device="cpu",
         )
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "EquivariantMlpPolicy"])
+def test_ranges_that_a_mirrored_command_leaves_need_an_offset(
+    policy: str, triangle_robot: SymmetryGroup
+) -> None:
+    env = OneSided(gymnasium.make("ambidex/Triangle-v0"))
+    choices = {
+        "fitted": TransitionFit(),
+        "no offset": known(triangle_robot, offset=np.zeros(3)),
+        "none": None,
+    }
+    for name, choice in choices.items():
+        if (policy, name) == ("MlpPolicy", "none"):  # nothing is mirrored
+            continue
+        with pytest.raises(ValueError, match=r"its range is \[0, 1\]"):
+            SymmetricPPO(policy, env, symmetries=triangle_robot, actuators=choice, device="cpu")
+    shifted = known(triangle_robot, offset=np.full(3, 0.5))
+    SymmetricPPO(policy, env, symmetries=triangle_robot, actuators=shifted, device="cpu")

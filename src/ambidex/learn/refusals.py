@@ -6,6 +6,7 @@ import numbers
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import NormalizeObservation
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -13,6 +14,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_no
 from torch import nn
 
 from ambidex.actuators.identification import takes_targets
+from ambidex.actuators.scales import Scales
 from ambidex.learn.losses.loss import SymmetryLoss, losses_by_transform
 from ambidex.learn.normalize import SymmetricVecNormalize
 from ambidex.learn.spaces import check_actions, check_observations, check_ranges
@@ -20,6 +22,7 @@ from ambidex.symmetry import Symmetry, SymmetryGroup
 
 if TYPE_CHECKING:
     from ambidex.learn.algorithm import SymmetricAlgorithm
+    from ambidex.learn.update.actuators import ActuatorChoice
 
 UNEVEN_SCALING = (
     "{} scales an observation and its mirror image differently, so that the described symmetry no longer "
@@ -47,10 +50,17 @@ def checked_losses(model: SymmetricAlgorithm) -> dict[str, SymmetryLoss]:
                 )
     if losses or model.actuators is not None:
         check_observations(model.observation_space, group)
+    if model.actuators is not None and not _shift(model.actuators):
+        _check_ranges(model.action_space, group)
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
         _check_actions(model.action_space, group, losses)
     return losses
+
+
+def _shift(actuators: ActuatorChoice) -> bool:
+    """Whether they are known to bring canonical commands to ranges that do not lie around 0."""
+    return isinstance(actuators, Scales) and bool(np.any(actuators.offset))
 
 
 def refuse_policy(policy: ActorCriticPolicy, losses: Mapping[str, SymmetryLoss]) -> None:
@@ -118,6 +128,12 @@ def _check_samples(samples: object, most: int) -> None:
             f"symmetry_samples is None or a number from 1 to {most}, the transforms with a loss; "
             f"got {samples!r}"
         )
+
+
+def _check_ranges(space: spaces.Space[object], group: SymmetryGroup) -> None:
+    if isinstance(space, spaces.Box):
+        for transform in group:
+            check_ranges(transform, space)
 
 
 def _check_actions(

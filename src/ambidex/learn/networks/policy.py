@@ -17,12 +17,13 @@ from stable_baselines3.common.torch_layers import (
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
+from ambidex.learn.networks.actuated import Actuated
 from ambidex.learn.networks.layers import Relax, TiedLayer
 from ambidex.learn.networks.log_std import TiedLogStd
 from ambidex.learn.networks.mlp import hidden_layers, output_layer
 from ambidex.learn.networks.relaxation import LayerRelaxation, relaxation_of
 from ambidex.learn.networks.representation import Representation
-from ambidex.learn.spaces import check_actions, check_observations
+from ambidex.learn.spaces import check_actions, check_observations, check_ranges
 from ambidex.symmetry.group import SymmetryGroup
 
 
@@ -85,6 +86,9 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         self.representation = Representation.of(symmetries, keys)
         check_observations(observation_space, symmetries)
         check_actions(action_space, symmetries)
+        if isinstance(action_space, spaces.Box) and not isinstance(self, Actuated):  # those may shift them
+            for transform in symmetries:
+                check_ranges(transform, action_space)
         super().__init__(
             observation_space,
             action_space,
