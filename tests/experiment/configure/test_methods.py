@@ -6,12 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from ambidex.experiment.configure.config import RunConfig, parse
+from ambidex.cli import app
+from ambidex.experiment.configure.config import Hyperparameters, RunConfig, parse
 from ambidex.experiment.configure.fits import FITS, FitChoice, default_fit
 from ambidex.experiment.configure.methods import METHODS, Method
-from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.configure.presets import configure, refuse_unused, resolve
 from ambidex.experiment.one_run import run
+from ambidex.experiment.tuning.space import parse_space
+from ambidex.experiment.tuning.task import Task
 from ambidex.learn import ASL, MSL, CalibratedFit
 from ambidex.report import load_runs, summarise
 from ambidex.report.charts.charts import charts
@@ -41,6 +45,44 @@ def test_a_method_from_outside_the_package_is_trained_and_reported(
     returns = charts(summarise(load_runs([tmp_path])).scenarios[0])[0]
     (line,) = returns.lines
     assert (line.label, line.colour, line.dash) == ("Mine", "mine", "dash")
+
+
+@pytest.mark.parametrize(
+    ("method", "assignment", "words"),
+    [
+        ("msl", "relax=weights", "method 'msl' takes no relax, which is for equivariant; leave it out"),
+        ("equivariant", "symmetry_samples=1", "no symmetry_samples, which is for msl, psl, asl and augment"),
+        ("equivariant", "policy_weight=0.3", "takes no policy_weight"),
+        ("plain", "max_shift=0.1", "method 'ppo' takes no max_shift, which is for asl"),
+        ("psl", "frame_margin=0.2", "which is for relabel"),
+    ],
+)
+def test_a_setting_of_other_methods_is_refused(method: str, assignment: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        configure(None, [assignment], scenario="triangle", method=method)
+
+
+def test_a_setting_may_be_for_one_method_of_several(tmp_path: Path) -> None:
+    refuse_unused(["ppo", "asl"], {"max_shift": 0.1})
+    words = ["sweep", "--scenarios", "triangle", "--methods", "ppo", "msl", "--set", "max_shift=0.1"]
+    refused = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "runs")])
+    assert "methods 'ppo' and 'msl' take no max_shift, which is for asl" in str(refused.exception)
+    assert not (tmp_path / "runs").exists()
+    task = Task(("triangle",), "msl", 10_000)
+    with pytest.raises(ValueError, match="'msl' takes no relax"):
+        task.check(parse_space({"relax": ["weights", None]}, "space.yaml"))
+
+
+def test_a_file_may_serve_several_methods(tmp_path: Path) -> None:
+    (tmp_path / "ours.yaml").write_text("max_shift: 0.1\ngamma: 0.9\n")
+    for method in ("asl", "ppo"):
+        config = configure(tmp_path / "ours.yaml", [], scenario="triangle", method=method)
+        assert config.hyperparameters.gamma == 0.9
+
+
+def test_every_setting_of_a_method_exists() -> None:
+    named = {name for method in METHODS for name in method.settings or ()}
+    assert named < Hyperparameters.model_fields.keys()
 
 
 def test_what_a_method_says_reaches_the_model(own: Method, tiny: dict) -> None:

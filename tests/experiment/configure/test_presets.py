@@ -153,12 +153,10 @@ def test_only_asl_fits():
 def test_file_assignments_and_options_in_this_order(tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text("scenario: A2.1\nmethod: psl\nseed: 1\nhyperparameters: {gamma: 0.5, n_steps: 128}\n")
-    config = configure(
-        file, ["gamma=0.6", "net_arch=[8, 9]", "value_gate=null", "learning_rate=1e-4"], seed=2
-    )
+    config = configure(file, ["gamma=0.6", "net_arch=[8, 9]", "std_floor=null", "learning_rate=1e-4"], seed=2)
     h = config.hyperparameters
     assert (config.scenario, config.method, config.seed, config.steps) == ("A2.1", "psl", 2, 4_000_000)
-    assert (h.gamma, h.n_steps, h.net_arch, h.value_gate, h.learning_rate) == (0.6, 128, (8, 9), None, 1e-4)
+    assert (h.gamma, h.n_steps, h.net_arch, h.std_floor, h.learning_rate) == (0.6, 128, (8, 9), None, 1e-4)
     assert h.policy_weight == 0.003
 
 

@@ -52,11 +52,12 @@ def sweep(
     Example: ambidex sweep --scenarios A1.1 A2.1 --methods ppo asl --seeds 12 --out runs
     """
     from ambidex.experiment.configure.foreign import refuse_foreign_code
-    from ambidex.experiment.configure.presets import read_assignments
+    from ambidex.experiment.configure.presets import read_assignments, refuse_unused
     from ambidex.experiment.many_runs import sweep as sweeping
 
     options = {"steps": steps, "algorithm": algorithm, "preset": preset}
     overrides = read_assignments(assignments or []) | {k: v for k, v in options.items() if v is not None}
+    refuse_unused(methods, overrides)
     runs = sweeping.plan(scenarios, methods, range(seeds), out, overrides)
     for run in runs:
         refuse_foreign_code(run.config, str(run.config.scenario), trust=trust or "env" in overrides)

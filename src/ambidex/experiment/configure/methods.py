@@ -36,6 +36,7 @@ class Method:
     :param needs_symmetries: whether it learns from them, rather than only being measured by them
     :param fits: whether it fits action maps, so that the settings ``fit`` and ``form`` count
     :param dash: of its lines
+    :param settings: what it takes of the settings that are not for every method; None where it may take any
     :param wrap: puts a wrapper around environments, for training (a VecEnv) and afterwards (a Gymnasium
         environment) alike, from them, a run's configuration and the robot's symmetries
     """
@@ -47,6 +48,7 @@ class Method:
     needs_symmetries: bool = True
     fits: bool = False
     dash: Dash = "solid"
+    settings: tuple[str, ...] | None = None
     wrap: Callable[[Any, RunConfig, SymmetryGroup], Any] | None = None
 
     def __post_init__(self) -> None:
@@ -57,6 +59,9 @@ class Method:
         for colour in self.colours:
             if not re.fullmatch(r"#[0-9a-f]{6}", colour):
                 raise ValueError(f"method {self.name!r}: the colour {colour!r} is not like '#1f5fd6'")
+
+
+_OF_LOSSES = ("policy_weight", "value_weight", "symmetry_samples")
 
 
 def _no_loss(config: RunConfig, group: SymmetryGroup) -> dict[str, Any]:
@@ -133,6 +138,7 @@ BASELINE = Method(
     arguments=_no_loss,
     needs_symmetries=False,
     dash="dot",
+    settings=(),
 )
 DEFAULT = Method(
     name="asl",
@@ -140,12 +146,24 @@ DEFAULT = Method(
     colours=("#1f5fd6", "#74a9ff"),
     arguments=_adaptive,
     fits=True,
+    settings=(
+        *_OF_LOSSES,
+        "max_shift",
+        "dead_zone_reflections",
+        "dead_zone_rotations",
+        "value_gate",
+        "history",
+        "form",
+        "fit",
+        "update_weight",
+    ),
 )
 EQUIVARIANT = Method(
     name="equivariant",
     label="Equivariant",
     colours=("#8250df", "#c297ff"),
     arguments=_equivariant,
+    settings=("relax", "relax_from", "relax_penalty"),
 )
 METHODS: Registry[Method] = Registry(
     "method",
@@ -156,12 +174,14 @@ METHODS: Registry[Method] = Registry(
             label="MSL",
             colours=("#1a7f37", "#5bd47b"),
             arguments=_mirror,
+            settings=_OF_LOSSES,
         ),
         Method(
             name="psl",
             label="PSL",
             colours=("#cf222e", "#ff8078"),
             arguments=_proximal,
+            settings=_OF_LOSSES,
         ),
         DEFAULT,
         Method(
@@ -169,6 +189,7 @@ METHODS: Registry[Method] = Registry(
             label="Augmentation",
             colours=("#b35900", "#f0a04b"),
             arguments=_augmented,
+            settings=(*_OF_LOSSES, "denominator"),
         ),
         EQUIVARIANT,
         Method(
@@ -176,10 +197,16 @@ METHODS: Registry[Method] = Registry(
             label="Relabeling",
             colours=("#bf5700", "#ffa657"),
             arguments=_no_loss,
+            settings=("frame_by", "frame_margin"),
             wrap=_canonical_frame,
         ),
     ],
 )
+
+
+def takers(setting: str) -> list[str]:
+    """The methods that a setting is for; none where it is for all of them."""
+    return [method.name for method in METHODS if method.settings is not None and setting in method.settings]
 
 
 def method_called(name: str) -> Method:

@@ -15,12 +15,13 @@ from typing import Any
 
 from ambidex.common.escaping import quoted
 from ambidex.common.reading import read_text
+from ambidex.common.words import listed
 from ambidex.common.yaml import read_yaml
 from ambidex.experiment.configure.algorithms import ALGORITHMS, PPO, Algorithm, settings_of_algorithms
 from ambidex.experiment.configure.config import Preset, RunConfig, merge, parse
 from ambidex.experiment.configure.fits import FITS, default_fit
 from ambidex.experiment.configure.fittable import obstacle
-from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, method_called
+from ambidex.experiment.configure.methods import DEFAULT, EQUIVARIANT, method_called, takers
 
 _NAMES = ("scenario", "algorithm", "method", "preset", "env", "symmetry", "fit", "actuators")
 _DISABLED = "disabled"
@@ -35,14 +36,16 @@ def configure(file: Path | None, assignments: Sequence[str], **options: Any) -> 
     :param options: further values; those that are None are left to the file and the preset
     """
     given = {key: value for key, value in options.items() if value is not None}
-    values: dict[str, Any] = {}
-    for layer in (_read_file(file) if file is not None else {}, read_assignments(assignments), given):
-        values = merge(values, layer)
+    typed = merge(merge({}, read_assignments(assignments)), given)
+    values = merge(merge({}, _read_file(file) if file is not None else {}), typed)
     _require_names(values)
     scenario = values.pop("scenario", None)
     own_robot = scenario is None and values.get("env") is not None
     default = EQUIVARIANT if own_robot else DEFAULT
-    return resolve(scenario, values.pop("method", default.name), values)
+    method = values.pop("method", default.name)
+    config = resolve(scenario, method, values)
+    refuse_unused([method], typed)  # a file may serve several methods
+    return config
 
 
 def _require_names(values: Mapping[str, Any]) -> None:
@@ -99,6 +102,22 @@ def resolve(scenario: str | None, method: str, overrides: Mapping[str, Any]) -> 
         update={every: config.scaled_iterations(getattr(config, every)) for every in left}
     )
     return config if "actuators" in given else _with_possible_actuators(config)
+
+
+def refuse_unused(methods: Sequence[str], given: Mapping[str, Any]) -> None:
+    """Raise a ValueError for a setting with which none of these methods does anything.
+
+    :param given: values by name, as `resolve` takes them
+    """
+    for name in merge({}, given)["hyperparameters"]:
+        own = [method_called(method) for method in methods]
+        taken = any(method.settings is None or name in method.settings for method in own)
+        if not taken and takers(name):
+            raise ValueError(
+                f"{'method' if len(own) == 1 else 'methods'} {listed([repr(one.name) for one in own])} "
+                f"{'takes' if len(own) == 1 else 'take'} no {name}, which is for {listed(takers(name))}; "
+                "leave it out"
+            )
 
 
 def default_preset(scenario: str | None, method: str) -> Preset | None:

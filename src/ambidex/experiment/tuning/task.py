@@ -15,7 +15,7 @@ from ambidex.common.reading import read_bytes
 from ambidex.common.words import listed
 from ambidex.experiment.configure import build
 from ambidex.experiment.configure.config import RunConfig, merge
-from ambidex.experiment.configure.presets import resolve
+from ambidex.experiment.configure.presets import refuse_unused, resolve
 from ambidex.experiment.many_runs.reading import read_returns
 from ambidex.experiment.many_runs.sweep import PlannedRun
 from ambidex.experiment.one_run.trust.identity import sha256
@@ -123,6 +123,7 @@ class Task:
             finally:
                 env.close()
         fixed = merge({}, self.overrides)["hyperparameters"]
+        refuse_unused([self.method], {**fixed, **dict.fromkeys(space)})
         for name in space:
             if name in fixed:
                 raise ValueError(
