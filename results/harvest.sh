@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . results/runs.sh
+mkdir -p "$RUNS"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -13,15 +14,16 @@ find "$RUNS" -name run.json | sort | while read -r record; do
     place=${run#"$RUNS"/}
     place=results/${place#table/}
     finished "$run" && ! finished "$place" || continue
-    rm -rf "$place" # of a training that was cut off
-    ambidex report "$run" --out "$scratch/page.html" --summaries "${place%/*/*/*}" > /dev/null
     case $place in results/starts/*)
         # What a start is judged by, return and length of its episodes and its noise, a summary does not hold.
         [ -e results/starts.csv ] || echo "run,status,steps,episode_return,episode_length,std" > results/starts.csv
         status=$(sed -nE 's/.*"status": "(\w+)".*/\1/p' "$record")
-        tail -n 1 "$run/progress.csv" | awk -F, -v run="${place#results/starts/}" -v status="$status" \
-            -v OFS=, '{ print run, status, $2, $3, $4, $NF }' >> results/starts.csv ;;
+        row=$(tail -n 1 "$run/progress.csv" | awk -F, -v run="${place#results/starts/}" -v status="$status" \
+            -v OFS=, '{ print run, status, $2, $3, $4, $NF }')
+        grep -qxF "$row" results/starts.csv || echo "$row" >> results/starts.csv ;;
     esac
+    rm -rf "$place" # of a training that was cut off
+    ambidex report "$run" --out "$scratch/page.html" --summaries "${place%/*/*/*}" > /dev/null
     echo "$place"
 done
 

@@ -119,6 +119,15 @@ def test_long_iterations_are_evaluated_after_the_same_steps(
     assert resolve("triangle", "ppo", {"num_envs": 512}).evaluation_every == 10  # the preset's
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "trpo"])
+def test_a_roll_out_of_one_state_is_refused(algorithm):
+    one = {"env": "Pendulum-v1", "n_steps": 1, "num_envs": 1, "algorithm": algorithm}
+    with pytest.raises(ValueError, match="n_steps times num_envs is 1"):
+        resolve(None, "ppo", one)
+    assert resolve(None, "ppo", one | {"num_envs": 2}).iteration_steps > 1
+    assert resolve(None, "ppo", one | {"algorithm": "a2c"}).hyperparameters.n_steps == 1
+
+
 def test_an_unknown_preset_is_refused():
     with pytest.raises(ValueError, match="preset is one of ambidex, paper or none, not 'papers'"):
         resolve("A1.1", "asl", {"preset": "papers"})

@@ -33,8 +33,9 @@ def test_a_report_of_the_summaries_says_the_same(tmp_path: Path, write_run: Writ
         about |= {
             "host": "bench-7",
             "resumed": [resumed],
-            "command": f"train --out {directory} --symmetry=/a/b.yaml runs/c",
+            "command": f"train --out {directory} --symmetry=/a/b.yaml '/d e/f g' runs/c",
         }
+        about["config"]["symmetry"] = "/home/somebody/robots/b.yaml"
         (directory / "run.json").write_text(json.dumps(about))
         for name in LOGS:
             (directory / name).write_text("a line for each iteration\n")
@@ -49,7 +50,9 @@ def test_a_report_of_the_summaries_says_the_same(tmp_path: Path, write_run: Writ
     assert not any((run / name).exists() for name in LOGS)
     record = (run / "run.json").read_text()
     assert "bench" not in record
-    assert json.loads(record)["command"] == "train --out 0 --symmetry=b.yaml runs/c"
+    assert json.loads(record)["command"] == "train --out 0 --symmetry=b.yaml 'f g' runs/c"
+    assert json.loads(record)["config"]["symmetry"] == "b.yaml"
+    assert json.loads(record)["config"]["scenario"] == "triangle-rust"
     lines = (run / "symmetry.csv").read_text().splitlines()
     # value distances 100, targets of 3 pairs at 8, 20 and 60 thousand and the last five, 15 + 5 last ones
     assert len(lines) == 1 + 100 + 3 * (3 + 5) + 15 + 5

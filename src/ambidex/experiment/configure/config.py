@@ -247,6 +247,12 @@ class RunConfig(_Strict):
                 f"method {self.method!r} on env {self.env!r} needs a symmetry file; {ready}"
                 f"--method {BASELINE.name} needs none"
             )
+        taken = set(ALGORITHMS.get(self.algorithm).hyperparameters)
+        if {"n_steps", "batch_size"} <= taken and self.iteration_steps // self.rounds < 2:
+            raise ValueError(
+                f"algorithm {self.algorithm!r} compares the advantages of a roll-out, which takes two states "
+                "at least; n_steps times num_envs is 1"
+            )
         if self.hyperparameters.normalize and "n_steps" not in ALGORITHMS.get(self.algorithm).hyperparameters:
             raise ValueError(
                 f"algorithm {self.algorithm!r} has no normalisation in runs yet; leave normalize out, or "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,7 +65,11 @@ def _without_its_place(directory: Path) -> dict[str, Any]:
     for entry in (about, *about.get("resumed", [])):
         entry.pop("host", None)
     if "command" in about:
-        about["command"] = re.sub(r"(^|[\s=])/(?:[^\s/]+/)*", r"\1", about["command"])
+        words = shlex.split(about["command"])
+        about["command"] = shlex.join(re.sub(r"(^|=)/(?:[^/]+/)*", r"\1", word) for word in words)
+    for name in ("scenario", "symmetry"):
+        if Path(about["config"].get(name) or "").is_absolute():
+            about["config"][name] = Path(about["config"][name]).name
     return about
 
 
