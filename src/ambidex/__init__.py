@@ -41,6 +41,7 @@ _HOME = {
     "EquivariantSACPolicy": "ambidex.learn",
     "EquivariantMlp": "ambidex.learn",
     "CanonicalFrame": "ambidex.learn",
+    "load_policy": "ambidex.experiment.trained.stored",
     "verify": "ambidex.verification",
     "MujocoSimulator": "ambidex.verification.simulators.mujoco",
 }
@@ -49,6 +50,7 @@ __all__ = ["__version__", *_HOME]
 
 if TYPE_CHECKING:
     from ambidex.derivation.derive import derive as derive
+    from ambidex.experiment.trained.stored import load_policy as load_policy
     from ambidex.learn import ASL as ASL
     from ambidex.learn import MSL as MSL
     from ambidex.learn import PSL as PSL

@@ -154,7 +154,7 @@ def test_what_would_take_all_memory_is_refused(finished, tmp_path, changes, word
     about["config"]["hyperparameters"] |= changes
     (run / "run.json").write_text(json.dumps(about))
     with pytest.raises(ValueError, match=words):
-        stored.load(run)
+        stored.load_policy(run)
 
 
 _LIMITED = """

@@ -201,7 +201,7 @@ def test_the_policy_acts_on_what_the_environment_shows(folder):
     mean, variance = arrays["normalization.whole.mean"], arrays["normalization.whole.var"]
     assert mean[3] > 900 and mean[2] == 0 and variance[0] == variance[1]  # battery; heading; the wheels
     seen = np.random.default_rng(0).normal([0, 0, 0, 1000], [100, 100, 1, 5], size=(40, 4))
-    policy = stored.load(Path("run"), "last", trust=True)
+    policy = stored.load_policy(Path("run"), "last", trust=True)
     by_hand = np.clip((seen - mean) / np.sqrt(variance + 1e-8), -10, 10).astype(np.float32)
     np.testing.assert_array_equal(policy.act(seen), policy.policy.predict(by_hand, deterministic=True)[0])
     session = onnxruntime.InferenceSession("policy.onnx", providers=["CPUExecutionProvider"])
@@ -231,7 +231,7 @@ def test_rewards_alone_may_be_normalised(folder):
     assert Normalization.of(scaled) is None
     run.train(config(normalize="rewards"), Path("run"))
     assert not any("normalization" in name for name in read_arrays(Path("run/policy-last.safetensors")))
-    assert stored.load(Path("run"), "last", trust=True).normalization is None
+    assert stored.load_policy(Path("run"), "last", trust=True).normalization is None
 
 
 @pytest.mark.parametrize(("normalize", "distance"), [(False, 2.0), ("rewards", 10.0)])

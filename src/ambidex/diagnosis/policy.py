@@ -116,7 +116,7 @@ def diagnose_run(
     group = run.group
     if group is None:
         raise ValueError(f"{directory} has no symmetry.yaml, so there is nothing to compare actuators by")
-    policy = stored.load(directory, "last", trust=trust)
+    policy = stored.load_policy(directory, "last", trust=trust)
     if isinstance(policy.env, EnvFrame):
         raise ValueError(
             f"{directory}: its policy acts in a canonical frame, where an action is now that of one "

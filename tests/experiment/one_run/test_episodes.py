@@ -6,9 +6,9 @@ from ambidex.experiment.trained import stored
 
 
 def test_an_episode_is_the_sum_of_its_rewards(finished):
-    policy = stored.load(finished, "last")
+    policy = stored.load_policy(finished, "last")
     (episode,) = run_episodes(policy.act, policy.env, 1)
-    policy = stored.load(finished, "last")
+    policy = stored.load_policy(finished, "last")
     observation, _ = policy.env.reset()
     rewards = []
     for _ in range(50):

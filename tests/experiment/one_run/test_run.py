@@ -343,7 +343,7 @@ def test_the_truth_of_a_robot_that_ages_is_that_of_the_end(tmp_path, tiny):
     run.train(resolve(str(file), "ppo", tiny | {"steps": 256}), directory)  # half of its wear: 0.75
     truth = json.loads((directory / "truth.json").read_text())
     assert truth["b"]["multipliers"] == pytest.approx([-0.75, -1, -1 / 0.75])
-    assert stored.load(directory).env.unwrapped.training_steps == 256
+    assert stored.load_policy(directory).env.unwrapped.training_steps == 256
     run.resume(directory, steps=512)
     truth = json.loads((directory / "truth.json").read_text())
     assert truth["b"]["multipliers"] == pytest.approx([-0.5, -1, -2])

@@ -109,7 +109,7 @@ def finished(request, tmp_path_factory) -> Path:
 
 def test_evaluate_and_act(finished: Path) -> None:
     assert len(evaluate(finished, which="last", episodes=2)) == 2
-    policy = stored.load(finished, "last")
+    policy = stored.load_policy(finished, "last")
     action = policy.act(policy.env.reset()[0])
     assert policy.env.action_space.contains(action)
     header = (finished / "progress.csv").read_text().splitlines()

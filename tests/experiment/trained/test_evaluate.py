@@ -17,7 +17,7 @@ def test_a_truncated_policy_is_named(finished, tmp_path):
     policy = tmp_path / "run" / "policy-best.safetensors"
     policy.write_bytes(policy.read_bytes()[:200])
     with pytest.raises(ValueError, match=r"policy-best\.safetensors is damaged"):
-        stored.load(tmp_path / "run")
+        stored.load_policy(tmp_path / "run")
 
 
 def test_a_row_for_each_goal_and_one_for_all():

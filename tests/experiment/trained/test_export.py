@@ -21,7 +21,7 @@ def test_the_file_acts_as_the_policy_with_clipping(finished, tmp_path):
     assert written.observations == 1000
     assert written.difference < 1e-5
     session = onnxruntime.InferenceSession(str(tmp_path / "policy.onnx"), providers=["CPUExecutionProvider"])
-    policy = stored.load(finished, "last")
+    policy = stored.load_policy(finished, "last")
     space = policy.env.action_space
     observations = np.random.default_rng(0).normal(0, 20, (7, *policy.env.observation_space.shape))
     observations = observations.astype(np.float32)
@@ -35,7 +35,7 @@ def test_the_file_acts_as_the_policy_with_clipping(finished, tmp_path):
 def test_a_clipped_action_stays_in_the_box(finished):
     import torch
 
-    policy = stored.load(finished, "last").policy
+    policy = stored.load_policy(finished, "last").policy
     with torch.no_grad():
         policy.action_net.bias.fill_(5.0)
     actor = export.ClippedActor(policy)

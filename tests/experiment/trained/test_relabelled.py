@@ -37,7 +37,7 @@ def test_evaluated_again_it_returns_what_it_did_in_training(relabelled: Path) ->
 
 
 def test_it_acts_on_the_robot_as_by_hand(relabelled: Path) -> None:
-    policy = stored.load(relabelled, "last")
+    policy = stored.load_policy(relabelled, "last")
     assert isinstance(policy.env, EnvFrame)
     group = symmetry.load("triangle")
     robot = gym.make("ambidex/Triangle-v0", scenario="triangle-rust", evaluation=True)

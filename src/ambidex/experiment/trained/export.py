@@ -133,7 +133,7 @@ def export(directory: Path, path: Path, which: Which = "best", *, trust: bool = 
     :param trust: that the run's environment may be code of a module that its `run.json` names
     """
     _require("onnx", "onnxruntime", "onnxscript")
-    policy = stored.load(directory, which, trust=trust)
+    policy = stored.load_policy(directory, which, trust=trust)
     if isinstance(policy.env, EnvFrame):
         raise ValueError(
             f"{directory}: its policy acts in a canonical frame, and a network does not keep the frame from "

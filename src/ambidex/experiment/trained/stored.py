@@ -42,8 +42,8 @@ class StoredPolicy:
         return observation if self.normalization is None else self.normalization(observation)
 
 
-def load(
-    directory: Path,
+def load_policy(
+    directory: str | Path,
     which: Which = "best",
     *,
     env: str | None = None,
@@ -59,6 +59,7 @@ def load(
     :param trust: that the run's environment may be code of a module that its `run.json` names
     :param env_options: for the environment, such as ``render_mode``; they win over the run's own
     """
+    directory = Path(directory)
     about = record.read(directory)
     config = record.read_own_config(directory)
     named_here = env is not None

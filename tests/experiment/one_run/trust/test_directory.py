@@ -116,7 +116,7 @@ def test_an_edited_configuration_is_refused_by_its_hash_where_no_checkpoint_is_l
     shutil.rmtree(copy / "checkpoints")
     _edit(copy, _set(scenario="triangle"))
     with pytest.raises(ValueError, match=r"configuration in .*run\.json was changed"):
-        stored.load(copy)
+        stored.load_policy(copy)
 
 
 @pytest.mark.parametrize("name", ["evaluations.csv", "symmetry.csv", "progress.csv", "timings.csv"])
@@ -134,12 +134,12 @@ def test_edited_metrics_are_refused_and_left_alone(copy, name):
 def test_an_edited_description_is_refused_by_every_reader(copy):
     group = symmetry.load(copy / "symmetry.yaml")
     symmetry.save(symmetry.SymmetryGroup([group["a"]]), copy / "symmetry.yaml")
-    for read in (lambda: run.resume(copy, steps=640), lambda: stored.load(copy)):
+    for read in (lambda: run.resume(copy, steps=640), lambda: stored.load_policy(copy)):
         with pytest.raises(ValueError, match=r"symmetry\.yaml was changed since"):
             read()
     (copy / "symmetry.yaml").unlink()
     with pytest.raises(ValueError, match=r"symmetry\.yaml is missing since"):
-        stored.load(copy)
+        stored.load_policy(copy)
 
 
 @pytest.mark.parametrize("keeps_note", [False, True])
@@ -148,21 +148,21 @@ def test_edited_policies_are_refused(copy, keeps_note):
     from safetensors.numpy import save_file
 
     path = copy / "policy-best.safetensors"
-    stored.load(copy, "best")
+    stored.load_policy(copy, "best")
     doubled = {name: array * 2 for name, array in read_arrays(path).items()}
     with safe_open(path, "np") as file:
         save_file(doubled, path, file.metadata() if keeps_note else None)
     words = "its parameters differ from their hash" if keeps_note else "its hash is missing"
     with pytest.raises(ValueError, match=words):
-        stored.load(copy, "best")
-    stored.load(copy, "last")
+        stored.load_policy(copy, "best")
+    stored.load_policy(copy, "last")
 
 
 def test_the_policy_of_another_run_is_refused(copy, tmp_path, tiny):
     run.train(resolve("triangle-rust", "asl", tiny | {"seed": 7, "steps": 128}), tmp_path / "other")
     shutil.copy(tmp_path / "other" / "policy-best.safetensors", copy)
     with pytest.raises(ValueError, match=r"configuration .* since policy-best\.safetensors"):
-        stored.load(copy)
+        stored.load_policy(copy)
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_parameters_of_another_network_are_one_sentence(copy, change, words):
     change(arrays)
     write_arrays(copy / "policy-best.safetensors", arrays)
     with pytest.raises(ValueError, match=words) as refused:
-        stored.load(copy)
+        stored.load_policy(copy)
     assert "\n" not in str(refused.value)
 
 
@@ -198,7 +198,7 @@ def test_a_run_from_before_there_were_hashes_goes_on_and_is_said_to_be_unverifie
     hashes = json.loads(manifest.read_text())
     hashes["sha256"]["state.json"] = __import__("hashlib").sha256(state.read_bytes()).hexdigest()
     manifest.write_text(json.dumps(hashes))
-    stored.load(copy, "best")
+    stored.load_policy(copy, "best")
     assert capsys.readouterr().err.count("cannot be verified") == 1
     run.resume(copy, steps=640)
     assert record.read(copy)["iterations"] == 5
