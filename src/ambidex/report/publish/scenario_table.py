@@ -35,7 +35,7 @@ def table_markdown(summary: Summary) -> str:
         *(("", name) for name in ("Scenario", "Seeds", "Steps", "Return", "Lowest and highest seed")),
         *(("The paper", method_name(method)) for method in PAPER),
         ("", "Above the paper's best after"),
-        ("", "Minutes of the processor"),
+        ("", "CPU minutes"),
     ]
     rows = [Row(_cells(scenario, method)) for scenario, method in _scenarios(summary)]
     return markdown(Table("scenarios", "One row per scenario", columns, rows))
