@@ -50,15 +50,15 @@ def checked_losses(model: SymmetricAlgorithm) -> dict[str, SymmetryLoss]:
                 )
     if losses or model.actuators is not None:
         check_observations(model.observation_space, group)
-    if model.actuators is not None and not _shift(model.actuators):
-        _check_ranges(model.action_space, group)
+    if model.actuators is not None and not _known_to_shift(model.actuators):
+        check_ranges(model.action_space, group)
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
         _check_actions(model.action_space, group, losses)
     return losses
 
 
-def _shift(actuators: ActuatorChoice) -> bool:
+def _known_to_shift(actuators: ActuatorChoice) -> bool:
     """Whether they are known to bring canonical commands to ranges that do not lie around 0."""
     return isinstance(actuators, Scales) and bool(np.any(actuators.offset))
 
@@ -130,19 +130,13 @@ def _check_samples(samples: object, most: int) -> None:
         )
 
 
-def _check_ranges(space: spaces.Space[object], group: SymmetryGroup) -> None:
-    if isinstance(space, spaces.Box):
-        for transform in group:
-            check_ranges(transform, space)
-
-
 def _check_actions(
     space: spaces.Space[object], group: SymmetryGroup, losses: Mapping[str, SymmetryLoss]
 ) -> None:
     check_actions(space, group)
     if isinstance(space, spaces.Box):
+        check_ranges(space, [group[name] for name in losses])
         for name, loss in losses.items():
-            check_ranges(group[name], space)
             loss.refuse(group[name])
         return
     for name, loss in losses.items():

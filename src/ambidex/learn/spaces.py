@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from gymnasium import spaces
 
@@ -86,8 +88,14 @@ def _check_permutation(name: str, group: SymmetryGroup, blocks: list[int]) -> No
             )
 
 
-def check_ranges(symmetry: Symmetry, space: spaces.Box) -> None:
-    """Ranges may differ where actuators do, but not exclude each other."""
+def check_ranges(space: spaces.Space[object], transforms: Iterable[Symmetry]) -> None:
+    """Ranges may differ where actuators do, but not exclude each other; choices have none."""
+    if isinstance(space, spaces.Box):
+        for symmetry in transforms:
+            _check_ranges(symmetry, space)
+
+
+def _check_ranges(symmetry: Symmetry, space: spaces.Box) -> None:
     table = symmetry.action_map
     if not isinstance(table, IndexMap):
         return

@@ -73,6 +73,13 @@ def test_a_setting_may_be_for_one_method_of_several(tmp_path: Path) -> None:
         task.check(parse_space({"relax": ["weights", None]}, "space.yaml"))
 
 
+@pytest.mark.parametrize("assignment", ["update_weight=0.2", "fit_memory=1e5"])
+def test_settings_of_fits_are_for_actuators_too(assignment: str) -> None:
+    config = configure(None, [assignment], scenario="A3.1", method="equivariant")
+    name, _, value = assignment.partition("=")
+    assert getattr(config.hyperparameters, name) == float(value)
+
+
 def test_a_file_may_serve_several_methods(tmp_path: Path) -> None:
     (tmp_path / "ours.yaml").write_text("max_shift: 0.1\ngamma: 0.9\n")
     for method in ("asl", "ppo"):

@@ -78,6 +78,10 @@ def test_iterations_that_are_too_long_to_be_compared_are_refused() -> None:
     with pytest.raises(ValueError, match=r"varies n_steps.* 8,192 steps .* give a budget of 73,728 at least"):
         Task((), "ppo", 73_727, overrides=pendulum).check(space)
     Task((), "ppo", 73_728, overrides=pendulum).check(space)
+    several = {"n_steps": [512, 1024], "num_envs": [1, 8]}
+    with pytest.raises(ValueError, match=r"varies n_steps and num_envs.* 8,192 steps"):
+        del pendulum["num_envs"]
+        Task((), "ppo", 73_727, overrides=pendulum).check(parse_space(several, "space.yaml"))
     Task((), "ppo", 100, overrides=pendulum).check(parse_space({"gamma": [0.9, 0.99]}, "space.yaml"))
 
 

@@ -95,6 +95,18 @@ def test_runs_that_collapsed_are_said(tmp_path: Path, write_run: WriteRun, ambid
     ]
 
 
+def test_a_second_method_that_only_collapsed_is_refused_too(
+    tmp_path: Path, write_run: WriteRun, ambidex: Ambidex
+) -> None:
+    for method, state in {"equivariant": "done", "ppo": "collapsed"}.items():
+        place = tmp_path / "runs" / method
+        write_run(place, scenario="A1.1", method=method, status=state, returns={100: [10.0]})
+    out = tmp_path / "table.csv"
+    page = str(tmp_path / "page.html")
+    status, _, complaint = ambidex("report", str(tmp_path / "runs"), "--out", page, "--table", str(out))
+    assert (status, "these runs are of equivariant and ppo" in complaint) == (2, True)
+
+
 def test_a_table_of_several_methods_is_refused(study: Path, tmp_path: Path, ambidex: Ambidex) -> None:
     out = tmp_path / "table.csv"
     status, _, complaint = ambidex(

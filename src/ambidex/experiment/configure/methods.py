@@ -155,7 +155,6 @@ DEFAULT = Method(
         "history",
         "form",
         "fit",
-        "update_weight",
     ),
 )
 EQUIVARIANT = Method(

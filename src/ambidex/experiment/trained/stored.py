@@ -52,6 +52,7 @@ def load_policy(
 ) -> StoredPolicy:
     """The best or the last policy of a run, with an evaluation environment seeded as in training.
 
+    Torch works on one thread from then on, as in training (`torch.set_num_threads` changes that).
     A robot that changes over its training life is as old as it is at the end of the run. Refused is what is
     not as the run wrote it.
 

@@ -129,21 +129,25 @@ class Task:
                 raise ValueError(
                     f"{name} is both in the search space and fixed (--set); leave it out of one of them"
                 )
+        longest = {}
         for name, part in space.items():
-            longest, shortest = 0, math.inf
+            steps = {}
             for end in part.ends():
                 try:
                     tried = self.configs({name: end}, self.budget)
                 except ValueError as error:
                     raise ValueError(f"the search space has {name} = {end!r}: {error}") from None
-                longest = max(longest, *(config.iteration_steps for config in tried))
-                shortest = min(shortest, *(config.iteration_steps for config in tried))
-            if longest > shortest and EVALUATIONS * longest > self.budget:
-                raise ValueError(
-                    f"the search space varies {name}, and its iterations of up to {longest:,} steps are too "
-                    f"long to compare settings after like steps within {self.budget:,}: give a budget of "
-                    f"{EVALUATIONS * longest:,} at least, or a --space with less {name}"
-                )
+                steps[max(config.iteration_steps for config in tried)] = end
+            if len(steps) > 1:
+                longest[name] = steps[max(steps)]
+        iteration = max(config.iteration_steps for config in self.configs(longest, self.budget))
+        if longest and EVALUATIONS * iteration > self.budget:
+            raise ValueError(
+                f"the search space varies {listed(sorted(longest))}, and its iterations of up to "
+                f"{iteration:,} steps are too long to compare settings after like steps within "
+                f"{self.budget:,}: give a budget of {EVALUATIONS * iteration:,} at least, or a --space with "
+                f"less {listed(sorted(longest))}"
+            )
 
     def returns(self, runs: Sequence[PlannedRun]) -> dict[str, float]:
         """The mean return of each robot: of its last evaluations, over the seeds."""

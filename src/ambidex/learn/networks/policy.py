@@ -86,9 +86,8 @@ class EquivariantActorCriticPolicy(ActorCriticPolicy):
         self.representation = Representation.of(symmetries, keys)
         check_observations(observation_space, symmetries)
         check_actions(action_space, symmetries)
-        if isinstance(action_space, spaces.Box) and not isinstance(self, Actuated):  # those may shift them
-            for transform in symmetries:
-                check_ranges(transform, action_space)
+        if not isinstance(self, Actuated):  # those may shift them
+            check_ranges(action_space, symmetries)
         super().__init__(
             observation_space,
             action_space,

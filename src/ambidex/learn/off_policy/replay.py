@@ -197,9 +197,9 @@ def _action_images(group: SymmetryGroup, space: spaces.Space[Any]) -> RowImages 
         return ChoiceImages(np.stack([np.arange(int(space.n)), *given]))
     actions = ActionRange.of(space)
     assert isinstance(space, spaces.Box)
+    check_ranges(space, group)
     matrices, biases = [np.eye(group.action_size)], [np.zeros(group.action_size)]
     for transform in group:
-        check_ranges(transform, space)
         matrix, bias = actions.scaled(transform.action_map.matrix)
         matrices.append(matrix)
         biases.append(bias)

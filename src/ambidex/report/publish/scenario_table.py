@@ -43,7 +43,12 @@ def table_markdown(summary: Summary) -> str:
 
 def _scenarios(summary: Summary) -> list[tuple[ScenarioSummary, MethodSummary]]:
     """The scenarios that have evaluations, or collapsed, each with the one method of these runs."""
-    found = {method.method for scenario in summary.scenarios for method in scenario.methods if method.runs}
+    found = {
+        method.method
+        for scenario in summary.scenarios
+        for method in scenario.methods
+        if method.runs or method.collapsed
+    }
     if len(found) > 1:
         methods = sorted(found)
         raise ValueError(

@@ -65,7 +65,10 @@ def _without_its_place(directory: Path) -> dict[str, Any]:
     for entry in (about, *about.get("resumed", [])):
         entry.pop("host", None)
     if "command" in about:
-        words = shlex.split(about["command"])
+        try:
+            words = shlex.split(about["command"])
+        except ValueError:  # of another's hand
+            words = []
         about["command"] = shlex.join(re.sub(r"(^|=)/(?:[^/]+/)*", r"\1", word) for word in words)
     for name in ("scenario", "symmetry"):
         if Path(about["config"].get(name) or "").is_absolute():
