@@ -26,13 +26,13 @@ def _run(*arguments, code=0):
 def test_train_resume_status_evaluate(tmp_path, tiny):
     directory = tmp_path / "run"
     output = _run(
-        "train", "triangle-rust", "--method", "psl", "--steps", 256, "--out", directory, *_settings(tiny)
+        "train", "triangle-rust", "--method", "asl", "--steps", 256, "--out", directory, *_settings(tiny)
     )
-    assert "triangle-rust psl seed 0: 256 of 256 steps" in output
+    assert "triangle-rust asl seed 0: 256 of 256 steps" in output
     assert f"done: {directory}" in output
     assert f"done: {directory}" in _run("resume", directory)
     extended = _run("resume", directory, "--steps", 512)
-    assert "triangle-rust psl seed 0: 512 of 512 steps" in extended
+    assert "triangle-rust asl seed 0: 512 of 512 steps" in extended
     (row,) = json.loads(_run("status", directory, "--json"))
     assert (row["state"], row["steps"]) == ("done", 512)
     assert "512 of 512" in _run("status", directory)

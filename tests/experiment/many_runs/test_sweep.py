@@ -106,9 +106,9 @@ def test_more_steps_extend_the_runs_that_are_there(tmp_path, tiny, finished):
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
 def test_workers_end_with_their_sweep_and_the_same_command_goes_on(tmp_path, tiny, ending):
     settings = [part for key, value in tiny.items() for part in ("--set", f"{key}={value}")]
-    command = [sys.executable, "-m", "ambidex.cli", "sweep", "--scenarios", "triangle", "--methods", "ppo"]
+    command = [sys.executable, "-m", "ambidex.cli", "sweep", "--scenarios", "triangle", "--methods", "asl"]
     command += ["--out", str(tmp_path), *settings, "--steps", str(128 * 100_000)]
-    directory = tmp_path / "triangle" / "ppo" / "seed-0"
+    directory = tmp_path / "triangle" / "asl" / "seed-0"
     parent = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     while not (directory / "checkpoints").exists():
         assert parent.poll() is None
@@ -121,7 +121,7 @@ def test_workers_end_with_their_sweep_and_the_same_command_goes_on(tmp_path, tin
         patience -= 1
         time.sleep(0.05)
     made = record.read(directory)["steps"]
-    (planned,) = plan(["triangle"], ["ppo"], range(1), tmp_path, tiny | {"steps": made + 128})
+    (planned,) = plan(["triangle"], ["asl"], range(1), tmp_path, tiny | {"steps": made + 128})
     assert [outcome.state for outcome in sweep([planned], tmp_path)] == ["done"]
 
 
