@@ -19,14 +19,20 @@ run() {
     finished "results/${run#table/}" || finished "$out" && return
     (($(date +%s) + steps * SECONDS_PER_MILLION / 1000000 > END)) && return
     log start "$run"
-    if [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$2" "${known[@]}" "${@:6}" --out "$out"; fi
+    # A longer run goes on from a copy of the table's, where that is here; a summary has no checkpoint.
+    local table="$RUNS/${run/#longer/table}"
+    if [ "$1" = longer ] && [ ! -e "$out" ] && finished "$table"; then
+        mkdir -p "${out%/*}"
+        cp -r "$table" "$out.copy" && mv "$out.copy" "$out"
+        ambidex resume "$out" --steps "$steps"
+    elif [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$2" "${known[@]}" "${@:6}" --out "$out"; fi
     log exit $? "$run"
 }
 export -f run log finished
 
 scenarios=(A6.1 A4.1 A3.1 A1.1 A1.2 A2.1 A5.1 A6.3 A4.4 A3.2 A2.2 A6.2 A5.2 A4.3 A6.6 A4.6 A6.4 A4.2 A6.5 A4.5)
 
-table() { for scenario in "${scenarios[@]}"; do echo table "$scenario" equivariant "$1" 2000000; done; }
+table() { for scenario in "${@:2}"; do echo table "$scenario" equivariant "$1" 2000000; done; }
 
 # What each part buys, under the same settings of PPO; the table's first 1.5 million steps are the network with actuators.
 families() {
@@ -41,8 +47,8 @@ families() {
 }
 
 {
-    table 0
-    # Below the paper's best, and still climbing: on to the paper's steps, from the start, since a summary has no checkpoint.
+    table 0 "${scenarios[@]}"
+    # Below the paper's best, and still climbing: on to the paper's steps, from the start.
     echo longer A1.2 equivariant 0 4000000
     # A motor that wears out, with the fit, with one that forgets sooner, and without.
     echo wear/fit A1.1-wear equivariant 0 2000000
@@ -52,10 +58,11 @@ families() {
     for seed in {0..9}; do printf "starts %s equivariant $seed 150000\n" A4.1 A6.1; done
     # The paper's own result.
     printf "paper A1.1 %s 0 4000000 --set symmetry_samples=1\n" asl psl
-    families 0
-    table 1
+    table 1 A2.2 A3.2 A3.1 A1.1
     # The two robots that climb most at the end, likewise.
-    echo longer A2.2 equivariant 0 4000000
-    echo longer A3.2 equivariant 0 5000000
+    echo longer A3.2 equivariant 1 5000000
+    echo longer A2.2 equivariant 1 4000000
+    table 1 "${scenarios[@]}"
+    families 0
     families 1
 } | xargs -P 2 -L 1 bash -c 'run "$@"' run

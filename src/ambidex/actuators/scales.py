@@ -25,14 +25,13 @@ NO_EXPERIMENT_OF_COUNTERPART = (
     "the commands of a counterpart follow from the state alone; a little noise on them would tell"
 )
 
-
 LOADED = (
-    "its limb answers torques less than its counterparts do, but not as weak motors would make it: "
-    "it carries a load, has more inertia or friction, or its speed is misread"
+    "its limb answers torques less than its counterparts do, but not as weak motors would make it: it "
+    "carries a load, has more inertia or friction, its speed is misread, or it moves too unlike them to tell"
 )
 COUNTERPART_LOADED = (
-    "a counterpart of its limb answers torques less, but not as weak motors would make it: "
-    "that limb carries a load, has more inertia or friction, or its speed is misread"
+    "a counterpart of its limb answers torques less, but not as weak motors would make it: that limb "
+    "carries a load, has more inertia or friction, its speed is misread, or moves too unlike this one to tell"
 )
 
 
