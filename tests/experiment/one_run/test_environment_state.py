@@ -61,3 +61,49 @@ def test_an_environment_that_keeps_no_state_is_named():
 
     env = DummyVecEnv([lambda: Foreign(gym.make("CartPole-v1"))])
     assert environment_state.inexact(env) == "Foreign"
+
+
+class Arm(gym.Env):
+    """Offers a state as robots of other packages do: one vector, or numbers."""
+
+    observation_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gym.spaces.Box(-1, 1, (1,), np.float32)
+
+    def __init__(self, state):
+        self.state = state
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(1, np.float32), 0.0, False, False, {}
+
+    def get_state(self):
+        return self.state
+
+    def set_state(self, state):
+        self.state = state
+
+
+class NamedArm(Arm):
+    def get_state(self, name):
+        return self.state
+
+
+@pytest.mark.parametrize(
+    "state", [np.zeros(3), (1, 2), {"steps": 3}, {1: np.zeros(2)}, {"name": np.array(["arm"])}]
+)
+def test_an_environment_whose_state_is_not_arrays_by_name_is_named(state):
+    assert environment_state.inexact(Monitor(Arm(state))) == "Arm"
+    assert environment_state.inexact(Monitor(NamedArm(state))) == "NamedArm"
+
+
+def test_arrays_by_name_are_a_state():
+    arm = Monitor(Arm({"joints": np.arange(3.0), "steps": np.int64(3)}))
+    arm.reset()
+    assert environment_state.inexact(arm) is None
+    kept = environment_state.capture(arm)
+    arm.unwrapped.state = None
+    environment_state.restore(arm, kept)
+    np.testing.assert_array_equal(arm.unwrapped.state["joints"], np.arange(3.0))
