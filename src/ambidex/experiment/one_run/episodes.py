@@ -13,6 +13,9 @@ from ambidex.learn.update.fast.rollout import one_blas_thread
 
 Act = Callable[[Any], np.ndarray]
 
+LONGEST = 100_000
+"""Steps of an episode that has no end: a robot without a time limit may stand still for ever."""
+
 
 @dataclass(frozen=True)
 class Episode:
@@ -42,6 +45,11 @@ def _episode(act: Act, env: gym.Env) -> Episode:
     goal = info.get("goal")
     total, length, over = 0.0, 0, False
     while not over:
+        if length == LONGEST:
+            raise ValueError(
+                f"an evaluation episode has not ended after {LONGEST:,} steps; register the environment with "
+                "max_episode_steps, or let it end"
+            )
         observation, reward, terminated, truncated, _ = env.step(act(observation))
         length += 1
         _require_finite("observation", observation, length)

@@ -176,13 +176,19 @@ def _bootstrap_truncated(
             rewards[index] += gamma * critic(last[None]).item()
 
 
+def robot_action(policy: BasePolicy, observations: Any, *, deterministic: bool) -> Array:
+    """What a policy answers; a choice as a number, which Stable-Baselines3 gives as an array of no axes."""
+    actions: Array = np.asarray(policy.predict(observations, deterministic=deterministic)[0])[()]
+    return actions
+
+
 def mean_actions(policy: BasePolicy) -> Callable[[Any], Array]:
     """The policy as it is now without its noise: from an observation, or a batch of them, to clipped actions.
 
     :param policy: any; a plain one takes the short way
     """
     if why_not_plain(policy) is not None:
-        return lambda observations: policy.predict(observations, deterministic=True)[0]
+        return lambda observations: robot_action(policy, observations, deterministic=True)
     plain = PlainMlp.of(policy)
     actor = _Network(plain.actor, plain.activation)
     low = policy.action_space.low  # type: ignore[attr-defined]
