@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ optuna = pytest.importorskip("optuna")
 SETTINGS = {"n_steps": 16, "num_envs": 8, "n_epochs": 4, "evaluation_every": 4, "evaluation_episodes": 4}
 SPACE = {"learning_rate": [1.0e-9, 3.0e-3]}
 BUDGET = 128 * 36
-SEED = 3  # proposes one of each
+SEED = 0  # proposes one of each
 PRESET = presets._preset
 
 
@@ -269,6 +271,10 @@ def test_a_robot_that_cannot_be_built_is_refused_before_any_trial(tmp_path: Path
     assert not out.exists()
 
 
+def broken_robot(task: Task, values: dict[str, Any]) -> None:
+    raise ValueError("no such robot")
+
+
 def test_a_worker_that_was_killed_ends_the_search_and_its_trial_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,11 +282,14 @@ def test_a_worker_that_was_killed_ends_the_search_and_its_trial_goes_on(
     small = Task(("triangle",), "ppo", 128, overrides=SETTINGS)
 
     def killing(runs: list[PlannedRun], out: Path, **options: Any) -> list[Outcome]:
-        return [Outcome(runs[0], "failed", "killed by signal 9", killed=True)]
+        return [Outcome(runs[0], "failed", "killed by signal 9")]
 
     with monkeypatch.context() as patched:
         patched.setattr(searching, "sweep", killing)
         with pytest.raises(RunFailed, match="killed by signal 9; mend the cause"):
+            search(small, space, tmp_path, trials=1)
+        patched.setattr(Task, "build", broken_robot)
+        with pytest.raises(ValueError, match="no such robot"):
             search(small, space, tmp_path, trials=1)
     assert [state for _, _, state in scores(tmp_path)] == ["RUNNING"]
     search(small, space, tmp_path, trials=1, jobs=1)
@@ -313,3 +322,72 @@ def test_directories_that_hold_something_else_are_refused(tmp_path: Path) -> Non
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(ValueError, match="holds a run; choose another"):
         search(small, space, tmp_path, trials=1)
+
+
+def test_values_that_do_not_go_together_are_a_bad_trial(tmp_path: Path) -> None:
+    """Each of them does with the preset's, so that the search is not refused."""
+    space = parse_space({"n_steps": [1, 128], "num_envs": [1, 8]}, "test")
+    small = Task(("triangle",), "ppo", 9 * 1024)
+    study = open_study(tmp_path, create=True)
+    study.enqueue_trial({"n_steps": "1", "num_envs": "1"})
+    for _ in range(2):  # the same command again changes nothing
+        study = search(small, space, tmp_path, trials=1, jobs=1)
+        (trial,) = study.trials
+        assert trial.state.name == "PRUNED"
+        assert "takes two states" in trial.user_attrs["reason"]
+
+
+def test_the_best_setting_is_written_though_an_earlier_call_ended_before_it_was(
+    finished: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(finished, out)
+    (out / "best.yaml").unlink()
+    search(task(), parse_space(SPACE, "test"), out, trials=2, seed=SEED)
+    assert (out / "best.yaml").read_text() == (finished / "best.yaml").read_text()
+
+
+@pytest.mark.usefixtures("returns_gamma")
+def test_what_is_proposed_does_not_depend_on_a_kill_between_two_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = {"low": 0.1, "high": 0.9}
+    space = parse_space({"gamma": wide, "gae_lambda": wide, "clip_range": wide}, "test")
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    search(Task(("triangle",), "ppo", 900), space, whole, trials=3, jobs=1)
+    left, suggest = [5], optuna.Trial.suggest_float
+
+    def killing(*values: Any, **named: Any) -> float:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+        return suggest(*values, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(optuna.Trial, "suggest_float", killing)
+        with pytest.raises(Killed):
+            search(Task(("triangle",), "ppo", 900), space, broken, trials=3, jobs=1)
+    assert "RUNNING" in [state for _, _, state in scores(broken)]
+    search(Task(("triangle",), "ppo", 900), space, broken, trials=3, jobs=1)
+    assert scores(broken) == scores(whole)
+
+
+@pytest.mark.usefixtures("returns_gamma")
+def test_a_study_that_somebody_holds_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = parse_space({"gamma": {"low": 0.1, "high": 0.9}}, "test")
+    small = Task(("triangle",), "ppo", 900)
+    study = search(small, space, tmp_path, trials=1, jobs=1)
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *words, **named: connect(*words, **named | {"timeout": 0}))
+    with closing(connect(tmp_path / "study.db")) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(ValueError, match=r"study\.db: database is locked; mend the cause"):
+            search(small, space, tmp_path, trials=2, jobs=1)
+        with (
+            pytest.raises(RunFailed, match=r"study\.db: .*locked; mend the cause"),
+            searching._storage_in_words(tmp_path),
+        ):
+            study.ask()
+    assert len(search(small, space, tmp_path, trials=2, jobs=1).trials) == 2

@@ -101,6 +101,12 @@ def test_a_whole_number_stays_one_however_its_range_is_written() -> None:
     assert all(isinstance(end, int) for end in space["n_steps"].ends())
 
 
+def test_a_range_of_other_numbers_is_not_whole_however_it_is_written() -> None:
+    (part,) = parse_space({"log_std_init": {"low": -2, "high": 0}}, "test").values()
+    assert part.stored(-0.5) == -0.5
+    assert all(isinstance(end, float) for end in part.ends())
+
+
 def test_a_range_of_whole_numbers_holds_no_others() -> None:
     assert Range(0, 1).stored(0.5) is None
     assert Range(0, 1).stored(1.0) == 1

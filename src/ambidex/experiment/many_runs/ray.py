@@ -100,5 +100,5 @@ def _outcome(run: PlannedRun, task: Any) -> Outcome:
     except ray.exceptions.RayTaskError as error:
         return Outcome(run, "failed", sentence(error.cause if error.cause is not None else error))
     except ray.exceptions.RayError as error:
-        return Outcome(run, "failed", f"{type(error).__name__}: the run can be resumed", killed=True)
+        return Outcome(run, "failed", f"{type(error).__name__}: the run can be resumed")
     return ended(run)

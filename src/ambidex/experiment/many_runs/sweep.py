@@ -37,15 +37,11 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of the grid ended in this call: done now, done before, collapsed or failed, and why.
-
-    :param killed: whether it failed because somebody ended its process
-    """
+    """How a run of the grid ended in this call: done now, done before, collapsed or failed, and why."""
 
     run: PlannedRun
     state: Literal["done", "skipped", "collapsed", "failed"]
     message: str | None = None
-    killed: bool = False
 
 
 Listener = Callable[[Outcome], None]
@@ -225,7 +221,7 @@ def _outcome(run: PlannedRun, code: int) -> Outcome:
         return ended(run)
     if code < 0:
         said = f"killed by signal {-code}; run the same sweep again to resume it"
-        return Outcome(run, "failed", said, killed=True)
+        return Outcome(run, "failed", said)
     end = read_end(run.directory / "worker.log", _END_OF_LOG).decode("utf-8", "replace")
     lines = end.strip().splitlines()
     return Outcome(run, "failed", lines[-1] if lines else f"exit status {code}")

@@ -7,7 +7,8 @@ A directory holds all of it: `tune.json` says what is searched for, `study.db` (
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, swee
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
 from ambidex.experiment.one_run.trust.locking import lock
-from ambidex.experiment.tuning.space import Space, as_data, parse_space, stored_of, suggest, values_of
+from ambidex.experiment.tuning.space import Space, as_data, parse_space, stored_of, values_of
 from ambidex.experiment.tuning.task import Task
 
 if TYPE_CHECKING:
@@ -77,13 +78,15 @@ def search(
     out.mkdir(parents=True, exist_ok=True)
     with lock(out):
         _require_same_search(out, task, space)
-        searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
-        searching.enqueue_preset()
         at_once = max(1, (jobs or usable_cores()) // len(task.configs({}, task.budget)))
-        while batch := searching.next_batch(trials, at_once, seed):
-            searching.halve(batch)
-            write_best(searching.study, task, space, out)
-            after_batch()
+        searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
+        with _storage_in_words(out):
+            searching.enqueue_preset()
+            while batch := searching.next_batch(trials, at_once, seed):
+                searching.halve(batch)
+                write_best(searching.study, task, space, out)
+                after_batch()
+            write_best(searching.study, task, space, out)  # an earlier call may have ended before it did
     return searching.study
 
 
@@ -93,7 +96,7 @@ def open_study(out: Path, *, create: bool = False) -> optuna.Study:
     path = out / "study.db"
     if not create and not path.exists():
         raise ValueError(f"{out} holds no search; `ambidex tune` writes one")
-    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
     try:
         study: optuna.Study = library.create_study(
@@ -102,6 +105,8 @@ def open_study(out: Path, *, create: bool = False) -> optuna.Study:
             direction="maximize",
             load_if_exists=True,
         )
+    except OperationalError as error:  # locked, no room, not readable: the file may well be whole
+        raise ValueError(f"{path}: {error.orig}; mend the cause and give the same command again") from None
     except SQLAlchemyError:
         raise ValueError(f"{path} is damaged; choose another directory and search anew") from None
     return study
@@ -184,12 +189,14 @@ class _Search:
         for frozen in unfinished:
             self.study.sampler = _sampler(seed, frozen.number)
             batch.append(library.trial.Trial(self.study, frozen._trial_id))
-            suggest(batch[-1], self.space)
         while proposed < trials and (not batch or proposed % at_once):
             self.study.sampler = _sampler(seed, proposed)
             batch.append(self.study.ask())
-            suggest(batch[-1], self.space)
             proposed += 1
+        for trial in batch:
+            for place, (name, part) in enumerate(self.space.items(), start=1):
+                self.study.sampler = _sampler(seed, trial.number, place)
+                part.suggest(trial, name)  # one that it has already stays
         return batch
 
     def halve(self, batch: Sequence[optuna.Trial]) -> None:
@@ -202,18 +209,26 @@ class _Search:
                     self._judge(trial, rung)
 
     def _train(self, trials: Sequence[optuna.Trial], rung: int) -> None:
-        runs = {trial.number: self._runs(trial, rung) for trial in trials}
+        runs = {}
+        for trial in trials:
+            try:
+                self.task.build(values_of(trial.params, self.space))
+            except ValueError as error:
+                self.task.build({})  # where this fails too, it is no fault of the setting
+                self._fail(trial, rung, str(error))
+            else:
+                runs[trial.number] = self._runs(trial, rung)
         outcomes = sweep(
             [run for own in runs.values() for run in own], self.out, engine=self.engine, jobs=self.jobs
         )
         failed = _failures(outcomes)
         for trial in trials:
-            reasons = [failed[run.directory] for run in runs[trial.number] if run.directory in failed]
+            own = runs.get(trial.number, [])
+            reasons = [failed[run.directory] for run in own if run.directory in failed]
             if reasons:
-                trial.set_user_attr("reason", reasons[0])
-                self._end(trial, rung, None, "failed", reasons[0])
-            else:
-                returns = self.task.returns(runs[trial.number])
+                self._fail(trial, rung, reasons[0])
+            elif own:
+                returns = self.task.returns(own)
                 trial.set_user_attr("returns", returns)
                 trial.report(self.task.score(returns), step=RUNGS[rung])
 
@@ -228,6 +243,10 @@ class _Search:
             self._say(trial, rung, score, "goes on")
         else:
             self._end(trial, rung, score, "stopped")
+
+    def _fail(self, trial: optuna.Trial, rung: int, reason: str) -> None:
+        trial.set_user_attr("reason", reason)
+        self._end(trial, rung, None, "failed", reason)
 
     def _end(self, trial: optuna.Trial, rung: int, score: float | None, state: str, reason: str = "") -> None:
         self.study.tell(trial, state=self.states.PRUNED)
@@ -248,14 +267,16 @@ class _Search:
 
 
 def _failures(outcomes: Sequence[Outcome]) -> dict[Path, str]:
-    """Why runs failed by their own settings, by directory; what came from outside ends the search."""
+    """Why runs failed by their own settings, by directory; what came from outside ends the search.
+
+    Every trial could be built before, so a run that does not say itself that it failed was disturbed.
+    """
     failed = {}
     for outcome in outcomes:
         if outcome.state != "failed":
             continue
         directory, message = outcome.run.directory, outcome.message or ""
-        began = (directory / "run.json").exists()
-        if outcome.killed or (began and record.read(directory)["status"] != "failed"):
+        if not (directory / "run.json").exists() or record.read(directory)["status"] != "failed":
             raise RunFailed(f"{directory}: {message}; mend the cause and give the same command again")
         failed[directory] = message
     return failed
@@ -306,11 +327,27 @@ def _read(out: Path) -> Mapping[str, Any] | None:
     return about
 
 
-def _sampler(seed: int, trial: int) -> optuna.samplers.BaseSampler:
-    """Of its own for each trial, so that what it proposes does not depend on what this process did before."""
-    (mixed,) = np.random.SeedSequence([seed, trial]).generate_state(1)
+def _sampler(seed: int, trial: int, place: int = 0) -> optuna.samplers.BaseSampler:
+    """Of its own for each value of each trial, so that what it proposes does not depend on what this process
+    did before.
+
+    :param place: of the value in the space; 0 for those that are proposed together
+    """
+    (mixed,) = np.random.SeedSequence([seed, trial, place]).generate_state(1)
     sampler: optuna.samplers.BaseSampler = _optuna().samplers.TPESampler(seed=int(mixed))
     return sampler
+
+
+@contextmanager
+def _storage_in_words(out: Path) -> Iterator[None]:
+    """Say why the study cannot be written, which is no fault of the search."""
+    try:
+        yield
+    except _optuna().exceptions.StorageInternalError as error:
+        reason = getattr(error.__cause__, "orig", error)
+        raise RunFailed(
+            f"{out / 'study.db'}: {reason}; mend the cause and give the same command again"
+        ) from None
 
 
 def _optuna() -> Any:

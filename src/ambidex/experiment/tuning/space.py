@@ -21,7 +21,7 @@ _RANGE_KEYS = {"low", "high", "log"}
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from ``low`` to ``high``, whole ones if both are; ``log``: by factors."""
+    """Numbers from ``low`` to ``high``, whole ones if both are of that type; ``log``: by factors."""
 
     low: float
     high: float
@@ -106,11 +106,6 @@ def as_data(space: Space) -> dict[str, Any]:
     }
 
 
-def suggest(trial: optuna.Trial, space: Space) -> dict[str, Any]:
-    """The values of a trial; those that it has already stay."""
-    return {name: part.suggest(trial, name) for name, part in space.items()}
-
-
 def values_of(stored: Mapping[str, Any], space: Space) -> dict[str, Any]:
     """The values of hyperparameters from what the study keeps."""
     return {name: space[name].value(value) for name, value in stored.items()}
@@ -149,8 +144,8 @@ def _parse(name: str, entry: Any, source: str) -> Range | Choice:
     if Hyperparameters.model_fields[name].annotation in (int, int | None):
         if not (float(low).is_integer() and float(high).is_integer()):
             raise ValueError(f"{source}: {name!r} is a whole number, and so are its ends; got {entry!r}")
-        low, high = int(low), int(high)
-    return Range(low, high, log)
+        return Range(int(low), int(high), log)
+    return Range(float(low), float(high), log)
 
 
 def _is_number(value: Any) -> bool:

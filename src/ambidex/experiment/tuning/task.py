@@ -111,17 +111,7 @@ class Task:
         configs = self.configs({}, self.budget)
         if len({config.directory for config in configs}) < len(configs):
             raise ValueError("two scenario files have one name, by which their runs are kept; rename one")
-        for config in configs[: len(self.robots)]:
-            source = build.symmetry_source(config)
-            group = None if source is None else load(source)
-            build.evaluation_environment(config, group).close()
-            env = build.training_environment(config, group)
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of settings, which the runs themselves give
-                    build.build_model(config, env, group)
-            finally:
-                env.close()
+        self.build({})
         fixed = merge({}, self.overrides)["hyperparameters"]
         refuse_unused([self.method], {**fixed, **dict.fromkeys(space)})
         for name in space:
@@ -148,6 +138,20 @@ class Task:
                 f"{self.budget:,}: give a budget of {EVALUATIONS * iteration:,} at least, or a --space with "
                 f"less {listed(sorted(longest))}"
             )
+
+    def build(self, values: Mapping[str, Any]) -> None:
+        """Make every robot and its model with these hyperparameters, as a run does, and leave them."""
+        for config in self.configs(values, self.budget)[: len(self.robots)]:
+            source = build.symmetry_source(config)
+            group = None if source is None else load(source)
+            build.evaluation_environment(config, group).close()
+            env = build.training_environment(config, group)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of settings, which the runs themselves give
+                    build.build_model(config, env, group)
+            finally:
+                env.close()
 
     def returns(self, runs: Sequence[PlannedRun]) -> dict[str, float]:
         """The mean return of each robot: of its last evaluations, over the seeds."""
