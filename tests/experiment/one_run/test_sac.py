@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from ambidex.experiment.configure.presets import resolve
-from ambidex.experiment.one_run import record, replay_pieces, run
+from ambidex.experiment.one_run import checkpoint, record, replay_pieces, run
 from ambidex.experiment.one_run.off_policy_loop import PIECES
 from ambidex.experiment.one_run.progress import Silent
+from ambidex.experiment.one_run.training import Training
 from ambidex.experiment.trained import stored
 from ambidex.experiment.trained.evaluate import evaluate
 from tests.experiment.one_run.test_resume import _assert_equal, _stop_after
@@ -97,6 +98,34 @@ def test_a_damaged_checkpoint_leads_to_the_same_end(tmp_path: Path) -> None:
     newest.write_bytes(newest.read_bytes()[:100])
     run.resume(tmp_path / "stopped")
     _assert_equal(tmp_path / "whole", tmp_path / "stopped")
+
+
+def test_killed_within_its_first_checkpoint_and_equal_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its replay was written and the checkpoint was not; the next start writes one sooner, by the clock."""
+    config, directory = small("msl", 6), tmp_path / "killed"
+    run.train(config, tmp_path / "whole")
+    write, keep = checkpoint.write, Training._checkpoint
+
+    def before_it_is_written(folder: Path, kept: checkpoint.Checkpoint) -> None:
+        raise KeyboardInterrupt
+
+    def after_it_is_written(folder: Path, kept: checkpoint.Checkpoint) -> None:
+        write(folder, kept)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Training, "_checkpoint", lambda own: keep(own) if own.iteration == 3 else None)
+        patched.setattr(checkpoint, "write", before_it_is_written)
+        run.train(config, directory)
+    assert [piece.last for piece in replay_pieces.pieces(directory / PIECES)] == [48]
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(checkpoint, "write", after_it_is_written)
+        run.resume(directory)
+    assert [piece.last for piece in replay_pieces.pieces(directory / PIECES)] == [16]
+    run.resume(directory)
+    _assert_equal(tmp_path / "whole", directory)
 
 
 @pytest.fixture(scope="module", params=[("asl", None), ("equivariant", "transition")])

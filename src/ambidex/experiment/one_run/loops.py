@@ -55,6 +55,9 @@ class Loop(Protocol):
     def recall(self, directory: Path, kept: dict[str, Any]) -> None:
         """Continue from what `keep` gave."""
 
+    def begin(self, directory: Path) -> None:
+        """There is no checkpoint: leave nothing of what an earlier start of the run may have written."""
+
 
 class OnPolicyLoop:
     """A roll-out of ``n_steps`` of each environment, then an update that uses it up."""
@@ -96,3 +99,6 @@ class OnPolicyLoop:
 
     def recall(self, directory: Path, kept: dict[str, Any]) -> None:
         """Nothing was kept."""
+
+    def begin(self, directory: Path) -> None:
+        """Nothing was written."""

@@ -81,3 +81,6 @@ class OffPolicyLoop:
         replay_pieces.read(directory / PIECES, self._buffer, kept["stored"])
         self._kept = [0, kept["stored"]]
         self._model.action_space.np_random.bit_generator.state = kept["action_space"]
+
+    def begin(self, directory: Path) -> None:
+        replay_pieces.clear(directory / PIECES)

@@ -82,6 +82,12 @@ def read(directory: Path, buffer: ReplayBuffer, total: int) -> None:
     buffer.pos, buffer.full = total % buffer.buffer_size, total >= buffer.buffer_size
 
 
+def clear(directory: Path) -> None:
+    """Remove all pieces."""
+    for piece in pieces(directory):
+        piece.path.unlink()
+
+
 def pieces(directory: Path) -> list[Piece]:
     """In the order of their steps."""
     if not directory.is_dir():

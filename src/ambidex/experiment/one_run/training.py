@@ -117,8 +117,8 @@ class Training:
         culprit = environment_state.inexact(self.env) or environment_state.inexact(self.evaluation_env)
         if culprit is not None:
             reporter.warn(
-                f"{culprit} has no get_state and set_state: a resumed run starts a new episode "
-                "and is not equal to an uninterrupted one"
+                f"{culprit} has no get_state that gives arrays by name, and set_state that takes them: a "
+                "resumed run starts a new episode and is not equal to an uninterrupted one"
             )
 
     @property
@@ -287,6 +287,7 @@ class Training:
     def _restore(self) -> MetricFiles:
         kept = checkpoint.newest(self.directory / "checkpoints", self.reporter.warn, self.checkpoints)
         if kept is None:
+            self.loop.begin(self.directory)
             return MetricFiles(self.directory)
         with restoring.in_one_sentence(self.directory, kept, self.identity):
             restoring.require_fitting(self.model, self.evaluation_env, kept)
