@@ -17,7 +17,7 @@ SCREENLESS = {"egl": "EGL", "osmesa": "OSMesa"}
 MUJOCO = "pip install 'ambidex[mujoco]'"
 
 
-def make(env_id: str, **options: Any) -> gymnasium.Env[Any, Any]:
+def make(env_id: str, /, **options: Any) -> gymnasium.Env[Any, Any]:
     """The environment with this id; ValueError where there is none, or it does not take these options.
 
     The module of an id such as ``my_robot:Walker-v0`` may lie in the current folder.

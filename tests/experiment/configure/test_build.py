@@ -7,6 +7,7 @@ from gymnasium import spaces
 from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.experiment.configure.build import (
     build_model,
+    evaluation_environment,
     robot_age,
     training_environment,
     unit_of_noise,
@@ -50,3 +51,11 @@ def test_triangles_are_stepped_as_one_only_where_that_is_the_same(given):
     finally:
         apart.close()
     assert robot_age(config, 100) == 50
+
+
+@pytest.mark.parametrize("name", ["scenario", "evaluation", "disable_env_checker", "id"])
+def test_what_a_run_tells_its_environment_is_no_argument_of_the_user_s(name):
+    config = resolve("triangle", "ppo", {"env_args": {name: "triangle-rust"}})
+    for make in (training_environment, evaluation_environment):
+        with pytest.raises(ValueError, match=f"env_args: {name} is what a run tells its environment"):
+            make(config)

@@ -46,3 +46,9 @@ def test_a_run_without_a_policy_says_so(finished, tmp_path):
     (tmp_path / "run.json").write_bytes((finished / "run.json").read_bytes())
     with pytest.raises(ValueError, match="no best policy yet"):
         evaluate(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["directory", "which", "env_id", "config", "group"])
+def test_an_argument_of_the_environment_may_have_any_name(finished, name):
+    with pytest.raises(ValueError, match=f"takes no {name}; leave it out"):
+        evaluate(finished, env_args={name: 1})

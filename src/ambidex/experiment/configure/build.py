@@ -55,11 +55,10 @@ def training_environment(config: RunConfig, group: SymmetryGroup | None = None) 
     return normalized(shown, group, h.gamma, observations=h.normalize is True) if h.normalize else shown
 
 
-def evaluation_environment(config: RunConfig, group: SymmetryGroup | None = None, **options: Any) -> gym.Env:
+def evaluation_environment(config: RunConfig, group: SymmetryGroup | None = None) -> gym.Env:
     """A second environment, with its own goals and generator, as the run's method shows it."""
-    if config.scenario is not None:
-        options["evaluation"] = True
-    return _wrapped(_make(config, **options), config, group)
+    evaluation = {} if config.scenario is None else {"evaluation": True}
+    return _wrapped(_make(config, **evaluation), config, group)
 
 
 def _wrapped(env: _Environment, config: RunConfig, group: SymmetryGroup | None) -> _Environment:
@@ -176,4 +175,12 @@ def _make(config: RunConfig, **options: Any) -> gym.Env:
 
 def _options(config: RunConfig) -> dict[str, Any]:
     scenario = {} if config.scenario is None else {"scenario": config.scenario}
+    ours = {"id", "disable_env_checker", *scenario} | ({"evaluation"} if scenario else set())
+    if config.stepping == "vector":
+        ours |= {"num_envs", "vectorization_mode"}
+    if given := ours & config.env_args.keys():
+        raise ValueError(
+            f"env_args: {min(given)} is what a run tells its environment by itself; leave it out"
+            + ("; another scenario is another run" if "scenario" in given else "")
+        )
     return config.env_args | scenario

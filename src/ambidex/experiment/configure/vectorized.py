@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from ambidex.envs.making import prepare, refusal
 
 
-def make_vector(env_id: str, count: int, **options: Any) -> VecEnv:
+def make_vector(env_id: str, count: int, /, **options: Any) -> VecEnv:
     """The vector environment that an id has besides its single one, counting returns and lengths."""
     prepare(env_id)
     try:

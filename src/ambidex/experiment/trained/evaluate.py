@@ -33,7 +33,7 @@ def evaluate(
     :param env_args: keyword arguments of the environment, which win over the run's own
     :param trust: that the run's environment may be code of a module that its `run.json` names
     """
-    policy = stored.load_policy(directory, which, env=env, trust=trust, **(env_args or {}))
+    policy = stored.load_policy(directory, which, env=env, env_args=env_args, trust=trust)
     with closing(policy.env):
         return run_episodes(policy.act, policy.env, episodes or policy.config.evaluation_episodes)
 
@@ -54,7 +54,7 @@ def measure_symmetry(
     :param env: another environment than that of the run, by its Gymnasium id
     :param env_args: keyword arguments of the environment, which win over the run's own
     """
-    policy = stored.load_policy(directory, which, env=env, trust=trust, **(env_args or {}))
+    policy = stored.load_policy(directory, which, env=env, env_args=env_args, trust=trust)
     group = record.read_group(directory)
     described = None if group is None else {transform.name: transform.isometry for transform in group}
     with closing(policy.env):

@@ -44,7 +44,7 @@ def play(
         import imageio.v2 as imageio
     except ImportError:
         raise ValueError("play needs imageio and imageio-ffmpeg: pip install 'ambidex[video]'") from None
-    policy = stored.load_policy(directory, which, trust=trust, render_mode="rgb_array")
+    policy = stored.load_policy(directory, which, env_args={"render_mode": "rgb_array"}, trust=trust)
     drawn = _film(policy, max(1, round(seconds * frames_per_second)), frames_per_second)
     frames = [_scaled(frame, width) for frame in drawn]
     with written_aside(video) as aside:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from ambidex.experiment.configure.normalization import Normalization
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.trust import policy_file
 from ambidex.experiment.one_run.trust.identity import verify
+from ambidex.learn.update.fast.rollout import robot_action
 
 Which = Literal["best", "last"]
 
@@ -35,7 +37,7 @@ class StoredPolicy:
 
     def act(self, observation: Any, *, deterministic: bool = True) -> np.ndarray:
         """The action for an observation of the environment's, clipped to the action space."""
-        return np.asarray(self.policy.predict(self.seen(observation), deterministic=deterministic)[0])
+        return robot_action(self.policy, self.seen(observation), deterministic=deterministic)
 
     def seen(self, observation: Any) -> Any:
         """The observation as the policy takes it."""
@@ -47,8 +49,8 @@ def load_policy(
     which: Which = "best",
     *,
     env: str | None = None,
+    env_args: Mapping[str, Any] | None = None,
     trust: bool = False,
-    **env_options: Any,
 ) -> StoredPolicy:
     """The best or the last policy of a run, with an evaluation environment seeded as in training.
 
@@ -57,26 +59,28 @@ def load_policy(
     not as the run wrote it.
 
     :param env: another environment than that of the run, by its Gymnasium id
+    :param env_args: keyword arguments of the environment, ``render_mode`` say; they win over the run's own
     :param trust: that the run's environment may be code of a module that its `run.json` names
-    :param env_options: for the environment, such as ``render_mode``; they win over the run's own
     """
     directory = Path(directory)
     about = record.read(directory)
     config = record.read_own_config(directory)
     named_here = env is not None
-    given = {name: value for name, value in config.env_args.items() if name not in env_options}
-    config = config.model_copy(
-        update={"env": env, "env_args": {}, "scenario": None} if named_here else {"env_args": given}
+    given = dict(env_args or {})
+    walked = config.model_copy(
+        update={"env": env, "env_args": given, "scenario": None}
+        if named_here
+        else {"env_args": config.env_args | given}
     )
     path = policy_file.path_of(directory, which)
     if not path.exists():
         raise ValueError(f"{directory} has no {which} policy yet; it is written at the first evaluation")
     identity = verify(directory, about)
     arrays = policy_file.read(directory, which, about, identity)
-    refuse_foreign_code(config, f"{directory}/run.json", trust=trust or named_here)
+    refuse_foreign_code(walked, f"{directory}/run.json", trust=trust or named_here)
     torch.set_num_threads(1)
     group = record.read_group(directory)
-    made = build.evaluation_environment(config, group, **env_options)
+    made = build.evaluation_environment(walked, group)
     policy = build.build_policy(config, made, group)
     normalization = Normalization.taken_from(arrays, policy.observation_space)
     policy_file.require_fitting(path, arrays, policy.state_dict())
