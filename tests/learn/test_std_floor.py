@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 
 from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.learn import SymmetricPPO
@@ -57,6 +59,19 @@ def test_policies_without_such_a_noise_are_refused() -> None:
         SymmetricPPO("MlpPolicy", gymnasium.make("CartPole-v1"), std_floor=0.3, **SMALL)
 
 
+class Noises(BaseCallback):
+    """The least std at the start of every roll-out."""
+
+    def _on_training_start(self) -> None:
+        self.seen: list[float] = []
+
+    def _on_rollout_start(self) -> None:
+        self.seen.append(float(self.model.policy.log_std.detach().exp().min()))
+
+    def _on_step(self) -> bool:
+        return True
+
+
 def test_the_first_roll_out_has_the_floor_too_and_the_log_has_what_roll_outs_had() -> None:
     model = SymmetricPPO(
         "MlpPolicy",
@@ -67,6 +82,15 @@ def test_the_first_roll_out_has_the_floor_too_and_the_log_has_what_roll_outs_had
         ent_coef=-1.0,
         **SMALL,
     )
-    np.testing.assert_allclose(model.policy.log_std.detach().exp(), 0.5, rtol=1e-6)
-    model.learn(64, log_interval=100)
+    noises = Noises()
+    model.learn(128, noises, log_interval=100)
+    np.testing.assert_allclose(noises.seen, [0.5, 0.5], rtol=1e-6)
     assert model.logger.name_to_value["train/std"] == pytest.approx(0.5)
+
+
+def test_a_model_that_is_loaded_with_a_floor_has_it_from_the_first_roll_out_on(tmp_path: Path) -> None:
+    trained("EquivariantMlpPolicy").save(tmp_path / "model")
+    noises = Noises()
+    env = TriangleVecEnv(2, scenario="triangle-rust", seed=0)
+    SymmetricPPO.load(tmp_path / "model", env, "cpu", std_floor=0.6).learn(64, noises)
+    np.testing.assert_allclose(noises.seen, [0.6], rtol=1e-6)

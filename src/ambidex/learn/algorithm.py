@@ -77,6 +77,12 @@ class SymmetricAlgorithm(BaseAlgorithm):
             raise ValueError(
                 "a policy has actuators from the start or never; make a new model with actuators="
             )
+        network = getattr(self.policy, "symmetries", None)
+        if network is not None and self.symmetries is not None and network != self.symmetries:
+            raise ValueError(
+                "the network was made for other symmetries than those given here; make a new model, or leave "
+                "symmetries as they were"
+            )
         self._refuse(losses)
         saved = self._preparation  # a loaded model brings its own
         replaced: frozenset[str] = self.__dict__.pop("_replaced", frozenset())

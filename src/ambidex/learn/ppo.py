@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from gymnasium import spaces
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import update_learning_rate
@@ -93,9 +94,12 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
     def _setup_losses(self) -> None:
         _check_kl(self.desired_kl, self.learning_rate_range)
         _check_floor(self.std_floor, self.action_space, self.use_sde)
+        super()._setup_losses()
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         if self.std_floor is not None:
             raise_noise(self.policy, self.std_floor)
-        super()._setup_losses()
+        return super()._setup_learn(*args, **kwargs)
 
     def _why_not_fast(self) -> str | None:
         return fast.supports(self)

@@ -13,7 +13,8 @@ from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import nn
 
-from ambidex import EquivariantActorCriticPolicy
+from ambidex import EquivariantActorCriticPolicy, SymmetricPPO
+from ambidex.envs.triangle.robot import TriangleVecEnv
 from ambidex.symmetry import SymmetryGroup, load
 from tests.learn.conftest import World
 from tests.learn.networks.groups import GROUPS, by_key
@@ -231,3 +232,20 @@ def test_logits_of_one_choice_stay_together() -> None:
             World(box(3), spaces.MultiDiscrete([2, 4])),
             policy_kwargs={"symmetries": group},
         )
+
+
+def test_a_loaded_network_keeps_the_symmetries_that_it_was_made_for(tmp_path: Path) -> None:
+    model = SymmetricPPO(
+        "EquivariantMlpPolicy",
+        TriangleVecEnv(2, seed=0),
+        symmetries=load("triangle"),
+        n_steps=8,
+        batch_size=8,
+    )
+    model.save(tmp_path / "model.zip")
+    fewer = SymmetryGroup(list(load("triangle"))[:1])
+    with pytest.raises(ValueError, match="the network was made for other symmetries"):
+        SymmetricPPO.load(tmp_path / "model.zip", symmetries=fewer)
+    assert SymmetricPPO.load(tmp_path / "model.zip", symmetries=load("triangle")).symmetries == load(
+        "triangle"
+    )
