@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,8 @@ def collapsed(rows: Sequence[Row], floor: float = 0.0, iterations: int = ITERATI
 
     :param floor: the least std that the run allows (``std_floor``)
     """
-    start = [row for row in rows[:-iterations] if None not in row][:FIRST]
+    before = islice(rows, max(0, len(rows) - iterations))
+    start = list(islice((row for row in before if None not in row), FIRST))
     if len(start) < FIRST or any(None in row for row in rows[-iterations:]):
         return None
     start_return, start_length, start_std = np.array(start, dtype=float).max(axis=0)

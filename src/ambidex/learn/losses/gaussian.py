@@ -20,6 +20,11 @@ def log_prob(actions: Tensor, means: Tensor, log_std: Tensor, elements: Tensor |
     return -(each if elements is None else elements * each).sum(dim=-1)
 
 
+def approx_kl(log_ratio: Tensor) -> Tensor:
+    """KL(pi_old || pi) of each sample, by log(pi / pi_old) alone."""
+    return torch.expm1(log_ratio) - log_ratio  # http://joschu.net/blog/kl-approx.html
+
+
 def log_prob_gradients(
     actions: Tensor, means: Tensor, log_std: Tensor, elements: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:

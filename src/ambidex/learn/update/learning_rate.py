@@ -9,6 +9,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
 
 from ambidex.learn.losses.constants import Observations
+from ambidex.learn.losses.gaussian import approx_kl
 from ambidex.learn.update.forward import CHUNK, forward, row_chunks
 from ambidex.learn.update.rollout_data import flat, flat_observations
 
@@ -32,14 +33,13 @@ def batch_kl(policy: ActorCriticPolicy, buffer: RolloutBuffer) -> float:
     if isinstance(policy.action_space, spaces.Discrete):
         actions = actions.long().flatten()
     old = flat(buffer, buffer.log_probs).flatten()
-    log_ratio = torch.cat(
+    new = torch.cat(
         [
             _log_probs(policy, rows, some)
             for rows, some in zip(row_chunks(observations), torch.split(actions, CHUNK), strict=True)
         ]
     )
-    log_ratio = log_ratio - old
-    return float((torch.expm1(log_ratio) - log_ratio).mean())  # http://joschu.net/blog/kl-approx.html
+    return float(approx_kl(new - old).mean())
 
 
 def _log_probs(policy: ActorCriticPolicy, observations: Observations, actions: Tensor) -> Tensor:

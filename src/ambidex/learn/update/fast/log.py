@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ambidex.learn.losses.gaussian import HALF_LOG_TWO_PI
+from ambidex.learn.losses.gaussian import HALF_LOG_TWO_PI, approx_kl
 from ambidex.learn.update.autograd import Terms
 from ambidex.learn.update.iteration import Iteration, Statistics
 from ambidex.learn.update.minibatch import Minibatch
@@ -56,10 +56,6 @@ class SampleTerms(NamedTuple):
 
 def entropy(log_std: Tensor) -> Tensor:
     return (log_std + 0.5 + HALF_LOG_TWO_PI).sum(dim=-1)
-
-
-def approx_kl(log_ratio: Tensor) -> Tensor:
-    return torch.expm1(log_ratio) - log_ratio  # http://joschu.net/blog/kl-approx.html
 
 
 class FastLog:
