@@ -19,7 +19,7 @@ from ambidex.report import load_runs
 from ambidex.report.statistics import best_place
 
 RESULTS = Path(__file__).parents[1] / "results"
-SCENARIOS = ("A1.1", "A4.1")
+SCENARIOS = ("A1.1", "A4.1", "A3.1")
 FAMILIES = {
     "PPO": "families/plain/{}/ppo",
     "augmentation": "families/losses/{}/augment",
@@ -66,7 +66,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, help="a figure")
     arguments = parser.parse_args()
-    figure, panels = pyplot.subplots(1, len(SCENARIOS), figsize=(10, 4.5), sharey=True, layout="constrained")
+    figure, panels = pyplot.subplots(1, len(SCENARIOS), figsize=(13, 4.5), sharey=True, layout="constrained")
     for scenario, axes in zip(SCENARIOS, panels, strict=True):
         shown = " | ".join(f"{at / 1e6:.2f}M" for at in SHOWN)
         print(f"| {scenario}, return at | seeds | {shown} | highest |")
