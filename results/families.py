@@ -78,15 +78,16 @@ def main() -> None:
             steps, returns = known
             print(row(family, steps, returns))
             look = {"color": f"C{number}", "linestyle": ":" if family == "PPO" else "-"}
-            axes.plot(steps / 1e6, returns.mean(axis=0), label=f"{family} ({len(returns)})", **look)
+            axes.plot(steps / 1e6, returns.mean(axis=0), label=family, **look)
             if len(returns) > 1:
                 axes.fill_between(
                     steps / 1e6, returns.min(axis=0), returns.max(axis=0), color=f"C{number}", alpha=0.15
                 )
         print()
-        axes.set(xlabel="million steps", ylabel="return", title=scenario, ylim=(0, None))
-        axes.legend(fontsize="small", frameon=False, title="family (seeds)")
+        axes.set(xlabel="million steps", title=scenario, ylim=(0, None))
         axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("return, mean of the seeds (shade: lowest to highest)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     if arguments.out is not None:
         figure.savefig(arguments.out, dpi=110)
 

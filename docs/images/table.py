@@ -41,12 +41,13 @@ def main() -> None:
     label = "ours, one configuration"
     if low != high:
         axis.hlines(places, low, high, color=EQUIVARIANT.colours[0], linewidth=2)
-        label += " (line: lowest to highest seed)"
+        label += " (line: its seeds)"
     axis.plot(ours, places, "o", color=EQUIVARIANT.colours[0], markersize=7, label=label)
     _name_groups(axis, names)
     axis.set_xlabel(
         f"highest mean return of five evaluations; ours ({_seeds(rows)}) within 2 million steps, "
-        "the paper's (12 seeds) within 4 to 5"
+        "the paper's (12 seeds) within 4 to 5",
+        fontsize="small",
     )
     axis.set_xlim(left=0)
     axis.set_ylim(len(rows) - 0.4, -0.6)
