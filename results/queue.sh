@@ -66,4 +66,7 @@ families() {
     echo longer A2.2 equivariant 1 4000000
     table 1 "${scenarios[@]}"
     families 1
+    # The other seeds of the two below, that both say when they are above.
+    echo longer A1.2 equivariant 1 4000000
+    echo longer A3.2 equivariant 0 5000000
 } | xargs -P 2 -L 1 bash -c 'run "$@"' run
