@@ -7,7 +7,15 @@ import pytest
 from scipy.optimize import least_squares
 
 from ambidex import load
-from ambidex.actuators.response import BLOCKS, coefficients, intercepts, moments, responses, robust_moments
+from ambidex.actuators.response import (
+    BLOCKS,
+    answers,
+    coefficients,
+    intercepts,
+    moments,
+    robust_moments,
+    without_controls,
+)
 from ambidex.actuators.transitions import OrbitViews, Transitions, View, orbit_views
 from tests.actuators.test_identification import TRIANGLE, logged
 
@@ -18,6 +26,10 @@ def all_rows(orbit: OrbitViews, transitions: Transitions, view: View) -> np.ndar
     return np.concatenate(
         [orbit.rows(block.observations @ view.observations.T, block, view) for block in blocks]
     )
+
+
+def responses(orbit: OrbitViews, sums: np.ndarray, *, alike: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    return answers(orbit, without_controls(orbit, sums)[0], alike=alike)
 
 
 def small_problem() -> tuple[OrbitViews, Transitions]:

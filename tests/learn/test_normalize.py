@@ -12,6 +12,7 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from ambidex.learn import SymmetricVecNormalize
+from ambidex.learn.normalize import deviation_of_returns
 from ambidex.symmetry import DictMap, IndexMap, MatrixMap, Symmetry, SymmetryGroup
 
 
@@ -163,3 +164,22 @@ def test_a_broken_element_spoils_its_own_orbit_only(
     seen[0, 0] = np.nan  # the height, which every transform leaves where it is
     env.obs_rms.update(seen)
     assert np.flatnonzero(np.isnan(env.obs_rms.var)).tolist() == [0]
+
+
+def test_rewards_divided_twice_are_in_units_of_both(
+    ant: SymmetryGroup, make_world: Callable[[int, int], Any]
+) -> None:
+    inner = SymmetricVecNormalize(DummyVecEnv([lambda: make_world(28, 8)]), symmetries=ant, norm_obs=False)
+    outer = VecNormalize(inner, norm_obs=False)
+    walk(outer)
+    expected = np.sqrt((inner.ret_rms.var + inner.epsilon) * (outer.ret_rms.var + outer.epsilon))
+    assert deviation_of_returns(outer) == pytest.approx(float(expected))
+    outer.norm_reward = False
+    assert deviation_of_returns(outer) == pytest.approx(float(np.sqrt(inner.ret_rms.var + inner.epsilon)))
+
+
+@pytest.mark.parametrize("norm_obs", [True, False])
+def test_a_name_is_no_group(norm_obs: bool, make_world: Callable[[int, int], Any]) -> None:
+    env = DummyVecEnv([lambda: make_world(28, 8)])
+    with pytest.raises(ValueError, match=r"symmetries is a SymmetryGroup, got 'ant'; read a file"):
+        SymmetricVecNormalize(env, symmetries="ant", norm_obs=norm_obs)  # type: ignore[arg-type]

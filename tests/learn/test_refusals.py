@@ -14,8 +14,10 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
-from ambidex.learn import ASL, MSL, PSL, SymmetricPPO, SymmetricVecNormalize
+from ambidex.learn import ASL, MSL, PSL, SymmetricPPO, SymmetricVecNormalize, TransitionFit
+from ambidex.learn.spaces import DoesNotFit
 from ambidex.symmetry import DictMap, IndexMap, MatrixMap, Symmetry, SymmetryGroup
+from tests.actuators.two_legs import two_legs
 
 World = Callable[[], Any]
 
@@ -184,6 +186,19 @@ class TestVecNormalize:
         with pytest.raises(ValueError, match="SymmetricVecNormalize"):
             model.set_env(VecNormalize(DummyVecEnv([triangle_world])))
 
+    def test_plain_statistics_below_others(self, triangle: SymmetryGroup, triangle_world: World) -> None:
+        below = VecNormalize(DummyVecEnv([triangle_world]), norm_reward=False)
+        env = SymmetricVecNormalize(below, symmetries=triangle, norm_obs=False)
+        refused("SymmetricVecNormalize", "MlpPolicy", env, symmetries=triangle, loss=MSL())
+
+    def test_later_without_a_vector_of_environments(
+        self, triangle: SymmetryGroup, triangle_world: World
+    ) -> None:
+        model = SymmetricPPO("MlpPolicy", triangle_world(), symmetries=triangle, loss=MSL(), device="cpu")
+        with pytest.raises(ValueError, match="NormalizeObservation scales"):
+            model.set_env(NormalizeObservation(triangle_world()))
+        model.set_env(triangle_world())
+
     def test_symmetric_statistics(self, triangle: SymmetryGroup, triangle_world: World) -> None:
         env = SymmetricVecNormalize(DummyVecEnv([triangle_world] * 2), symmetries=triangle)
         model = SymmetricPPO(
@@ -204,6 +219,12 @@ def test_arguments(triangle: SymmetryGroup, triangle_world: World) -> None:
             loss=MSL(),
             symmetry_samples=samples,
         )
+
+
+@pytest.mark.parametrize("policy", ["MlpPolicy", "EquivariantMlpPolicy"])
+def test_actuators_of_another_robot(make_world: Callable[[int, int], Any], policy: str) -> None:
+    with pytest.raises(DoesNotFit, match="action has 3 elements, but the transforms act on 4"):
+        SymmetricPPO(policy, make_world(8, 3), symmetries=two_legs(), actuators=TransitionFit())
 
 
 def test_no_loss_leaves_the_samples_alone(triangle: SymmetryGroup, triangle_world: World) -> None:

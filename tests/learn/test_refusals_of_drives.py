@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import Env, spaces
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
 from ambidex.learn import SymmetricPPO, SymmetricVecNormalize, TransitionFit
 from tests.actuators.two_legs import two_legs
@@ -28,7 +28,7 @@ class Legs(Env[Any, Any]):
 @pytest.mark.parametrize("norm_obs", [True, False])
 def test_a_drive_of_targets_and_normalised_observations(norm_obs: bool) -> None:
     group = two_legs()
-    env = SymmetricVecNormalize(DummyVecEnv([Legs]), symmetries=group, norm_obs=norm_obs)
+    env: VecEnv = SymmetricVecNormalize(DummyVecEnv([Legs]), symmetries=group, norm_obs=norm_obs)
 
     def make() -> SymmetricPPO:
         return SymmetricPPO(
@@ -46,3 +46,6 @@ def test_a_drive_of_targets_and_normalised_observations(norm_obs: bool) -> None:
         return
     with pytest.raises(ValueError, match="gains in units of the robot"):
         make()
+    normalized, env = env, DummyVecEnv([Legs])
+    with pytest.raises(ValueError, match="gains in units of the robot"):
+        make().set_env(normalized)

@@ -82,13 +82,6 @@ def coefficients(orbit: OrbitViews, sums: FloatArray) -> FloatArray:
     return found
 
 
-def responses(
-    orbit: OrbitViews, problems: FloatArray, *, alike: bool = False
-) -> tuple[FloatArray, FloatArray]:
-    """`answers` to sums of products: (..., distinct views, rows, rows)."""
-    return answers(orbit, without_controls(orbit, problems)[0], alike=alike)
-
-
 def answers(orbit: OrbitViews, rest: FloatArray, *, alike: bool = False) -> tuple[FloatArray, FloatArray]:
     """p of each actuator, of geometric mean about 1, and the coefficients of R: (..., m) and (..., terms).
 

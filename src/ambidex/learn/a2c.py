@@ -12,7 +12,7 @@ from torch import Tensor
 from ambidex.learn.losses.loss import LossChoice
 from ambidex.learn.networks.policy import POLICIES
 from ambidex.learn.on_policy import SymmetricOnPolicy
-from ambidex.learn.refusals import refuse_clip_range
+from ambidex.learn.refusals import check_positive
 from ambidex.learn.update import autograd
 from ambidex.learn.update.actuators import ActuatorChoice
 from ambidex.symmetry import SymmetryGroup
@@ -87,7 +87,7 @@ class SymmetricA2C(SymmetricOnPolicy, A2C):
         )
 
     def _setup_losses(self) -> None:
-        refuse_clip_range(self.symmetry_clip_range)
+        check_positive("symmetry_clip_range", self.symmetry_clip_range, such_as="0.2")
         if not isinstance(self.fit_states, int) or self.fit_states < 0:
             raise ValueError(f"fit_states is a number of states, such as 2048, or 0; got {self.fit_states!r}")
         super()._setup_losses()

@@ -21,7 +21,7 @@ from ambidex.learn.networks.actuated import Actuated, actuated
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update.actuators import ActuatorChoice, refuse_space
-from ambidex.learn.update.preparation import Preparation, state_of_version_0_1
+from ambidex.learn.update.preparation import Preparation
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
 
@@ -86,21 +86,23 @@ class SymmetricAlgorithm(BaseAlgorithm):
         self._refuse(losses)
         saved = self._preparation  # a loaded model brings its own
         replaced: frozenset[str] = self.__dict__.pop("_replaced", frozenset())
-        is_current = isinstance(getattr(saved, "states", None), dict)
-        if replaced or not is_current:
+        if replaced or saved is None:
             self._preparation = self._new_preparation(losses)
-            if saved is not None and is_current and not replaced & {"symmetries", "actuators"}:
+            if saved is not None and not replaced & {"symmetries", "actuators"}:
                 self._preparation.keep_actuators(saved)
-            elif saved is not None and not replaced:
-                self._preparation.set_state(state_of_version_0_1(saved))
             self._apply_actuators()
+        self._refuse_environment(self.env)
         self._prepared_choice = self._choice
 
     def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
         """Raise a ValueError for what these losses, or the network, cannot work with."""
         if losses or self._needs_symmetry:
             refuse_policy(self.policy, losses)  # type: ignore[arg-type]
-            refuse_environment(self.env, self._transforms_of(losses))
+
+    def _refuse_environment(self, env: VecEnv | None) -> None:
+        """Raise a ValueError for one whose observations do not have the symmetry any more."""
+        if self._preparation is not None and (self._has_losses or self._needs_symmetry):
+            refuse_environment(env, self._transforms_of(self._preparation.names))
 
     def _new_preparation(self, losses: Mapping[str, SymmetryLoss]) -> Preparation:
         return Preparation(
@@ -169,16 +171,12 @@ class SymmetricAlgorithm(BaseAlgorithm):
         return [*super()._excluded_save_params(), "_prepared_choice"]
 
     def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
-        if (
-            self._preparation is not None
-            and isinstance(env, VecEnv)
-            and (self._symmetric or self._needs_symmetry)
-        ):
-            refuse_environment(env, self._transforms_of(self._preparation.names))
-        super().set_env(env, force_reset)
+        wrapped = self._wrap_env(env, self.verbose)
+        self._refuse_environment(wrapped)
+        super().set_env(wrapped, force_reset)
 
     @property
-    def _symmetric(self) -> bool:
+    def _has_losses(self) -> bool:
         return self._preparation is not None and bool(self._preparation.names)
 
     @property
@@ -189,7 +187,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
     def _takes_own_update(self) -> bool:
         """Whether the parent's own update would leave something out."""
         pays = bool(getattr(self.policy, "relax_penalty", 0.0))
-        return self._symmetric or pays or self.actuators is not None
+        return self._has_losses or pays or self.actuators is not None
 
     def learn(
         self,

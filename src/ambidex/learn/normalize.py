@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from stable_baselines3.common.running_mean_std import RunningMeanStd
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecNormalize
 
 from ambidex.common.arrays import FloatArray
-from ambidex.learn.spaces import DoesNotFit
+from ambidex.learn.spaces import DoesNotFit, check_group
 from ambidex.symmetry import DictMap, IndexMap, Symmetry, SymmetryGroup
 
 
@@ -98,6 +100,7 @@ class SymmetricVecNormalize(VecNormalize):
     """
 
     def __init__(self, venv: VecEnv, *, symmetries: SymmetryGroup, **kwargs: Any) -> None:
+        check_group(symmetries)
         super().__init__(venv, **kwargs)
         self.ret_rms = QuickMeanStd(shape=())
         self._orbits: dict[str | None, Orbits] = {}
@@ -125,10 +128,19 @@ class SymmetricVecNormalize(VecNormalize):
 
 def deviation_of_returns(env: VecEnv) -> float:
     """What rewards are divided by at present; 1 where they are as they are."""
-    wrapper = unwrap_vec_normalize(env)
-    if wrapper is None or not wrapper.norm_reward:
-        return 1.0
-    return float(np.sqrt(wrapper.ret_rms.var + wrapper.epsilon))
+    return math.prod(
+        float(np.sqrt(wrapper.ret_rms.var + wrapper.epsilon))
+        for wrapper in normalizers(env)
+        if wrapper.norm_reward
+    )
+
+
+def normalizers(env: VecEnv) -> Iterator[VecNormalize]:
+    """All of them, the outermost first; Stable-Baselines3's `unwrap_vec_normalize` knows that one only."""
+    while isinstance(env, VecEnvWrapper):
+        if isinstance(env, VecNormalize):
+            yield env
+        env = env.venv
 
 
 def _orbits(symmetries: SymmetryGroup, key: str | None, statistics: RunningMeanStd) -> Orbits:

@@ -63,7 +63,11 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
                 "use_sde=True has no standard deviation of its own for each action, which the fit from "
                 "transitions needs; use use_sde=False"
             )
-        refuse_normalized_drive(self.env, self.symmetries)
+
+    def _refuse_environment(self, env: VecEnv | None) -> None:
+        super()._refuse_environment(env)
+        if self._preparation is not None and self._preparation.learns_from_transitions:
+            refuse_normalized_drive(env, self.symmetries)
 
     def _why_not_fast(self) -> str | None:
         """Why the fast path cannot serve this model, in words; None if it can."""
@@ -71,7 +75,7 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
 
     @property
     def _takes_fast_path(self) -> bool:
-        wanted = self._symmetric or self._needs_symmetry if self.fast is None else self.fast
+        wanted = self._has_losses or self._needs_symmetry if self.fast is None else self.fast
         return wanted and self._why_not_fast() is None
 
     def collect_rollouts(
@@ -129,7 +133,7 @@ class SymmetricOnPolicy(SymmetricAlgorithm, OnPolicyAlgorithm):
         if hasattr(self.policy, "log_std"):
             record("train/std", self.policy.log_std.exp().mean().item())
         record("train/n_updates", self._n_updates, exclude="tensorboard")
-        if self._symmetric:
+        if self._has_losses:
             record("symmetry/policy_loss", symmetry_policy_loss)
             record("symmetry/value_loss", symmetry_value_loss)
         assert self._preparation is not None

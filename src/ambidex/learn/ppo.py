@@ -20,6 +20,7 @@ from ambidex.learn.losses.loss import LossChoice
 from ambidex.learn.networks.log_std import raise_noise
 from ambidex.learn.networks.policy import POLICIES
 from ambidex.learn.on_policy import SymmetricOnPolicy
+from ambidex.learn.refusals import check_positive, is_positive
 from ambidex.learn.update import autograd, learning_rate
 from ambidex.learn.update.actuators import ActuatorChoice
 from ambidex.learn.update.fast import update as fast
@@ -33,8 +34,9 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
     """PPO that exploits a robot's symmetries, and learns where they are imperfect.
 
     Without symmetries, or with ``loss=None``, it runs Stable-Baselines3's own code and gives the same
-    parameters to the bit, unless ``fast=True``. Otherwise `learn` uses one thread on the CPU: two trainings
-    that compete for cores with several threads each run many times slower.
+    parameters to the bit, given a policy and settings that Stable-Baselines3 has too and not ``fast=True``.
+    Otherwise `learn` uses one thread on the CPU: two trainings that compete for cores with several threads
+    each run many times slower.
 
     :param policy: as for Stable-Baselines3's PPO
     :param env: as for Stable-Baselines3's PPO
@@ -50,10 +52,11 @@ class SymmetricPPO(SymmetricOnPolicy, PPO):
         down by 1.3 above 1.5 times this, up by 1.3 below two thirds of it; None leaves it to its schedule
     :param learning_rate_range: the lowest and highest rate that ``desired_kl`` may choose; by default from a
         tenth of the scheduled rate to that rate itself, since a rate that rises in the first iterations can
-        end all exploration
+        end all exploration. A schedule says no more than the first rate where a range is given
     :param std_floor: the least standard deviation of the noise (of canonical commands, behind which actuators
-        stand), to which each update is brought back. Noise that dies before a robot walks finds walking
-        late; noise that stays ends the episodes of one that must be exact. None for no floor
+        stand; where the group exchanges actuators at a ratio, of their geometric mean), to which each update
+        is brought back. Noise that dies before a robot walks finds walking late; noise that stays ends the
+        episodes of one that must be exact. None for no floor
     :param fast: whether update and roll-out take the fast path for plain MLP policies on the CPU: None where
         there are symmetries and the policy allows it, True always (an error where it cannot), False never
     :param kwargs: any keyword of Stable-Baselines3's PPO
@@ -191,19 +194,18 @@ def _check_kl(desired: float | None, bounds: tuple[float, float] | None) -> None
         if bounds is not None:
             raise ValueError("learning_rate_range is for desired_kl, which is not given")
         return
-    if not isinstance(desired, int | float) or isinstance(desired, bool) or not 0 < desired < float("inf"):
-        raise ValueError(f"desired_kl is a positive number, such as 0.015, or None; got {desired!r}")
-    if bounds is not None:
-        lowest, highest = bounds
-        if not 0 < lowest <= highest < float("inf"):
-            raise ValueError(f"learning_rate_range is a lowest and a highest rate above 0; got {bounds!r}")
+    check_positive("desired_kl", desired, such_as="0.015, or None")
+    if bounds is None:
+        return
+    is_pair = isinstance(bounds, tuple | list) and len(bounds) == 2 and all(map(is_positive, bounds))
+    if not is_pair or bounds[0] > bounds[1]:
+        raise ValueError(f"learning_rate_range is a lowest and a highest rate above 0; got {bounds!r}")
 
 
 def _check_floor(least: float | None, space: spaces.Space[Any], use_sde: bool) -> None:
     if least is None:
         return
-    if not isinstance(least, int | float) or isinstance(least, bool) or not 0 < least < float("inf"):
-        raise ValueError(f"std_floor is a positive number, such as 0.3, or None; got {least!r}")
+    check_positive("std_floor", least, such_as="0.3, or None")
     if use_sde or not isinstance(space, spaces.Box):
         reason = "use_sde=True" if use_sde else f"the actions are {space}"
         raise ValueError(f"std_floor is for a Gaussian with a noise of its own for each action: {reason}")

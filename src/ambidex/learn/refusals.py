@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -10,14 +11,14 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import NormalizeObservation
 from stable_baselines3.common.policies import ActorCriticPolicy
-from stable_baselines3.common.vec_env import VecEnv, VecNormalize, unwrap_vec_normalize
+from stable_baselines3.common.vec_env import VecEnv
 from torch import nn
 
 from ambidex.actuators.identification import takes_targets
 from ambidex.actuators.scales import Scales
 from ambidex.learn.losses.loss import SymmetryLoss, losses_by_transform
-from ambidex.learn.normalize import SymmetricVecNormalize
-from ambidex.learn.spaces import check_actions, check_observations, check_ranges
+from ambidex.learn.normalize import SymmetricVecNormalize, normalizers
+from ambidex.learn.spaces import check_actions, check_group, check_observations, check_ranges
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ def checked_losses(model: SymmetricAlgorithm) -> dict[str, SymmetryLoss]:
         if model.loss is not None:
             raise ValueError("a loss without symmetries has nothing to act on; pass symmetries=")
         return {}
-    if not isinstance(group, SymmetryGroup):
-        raise ValueError(f"symmetries is a SymmetryGroup, got {group!r}; read a file with ambidex.load")
+    check_group(group)
     losses = losses_by_transform(group, model.loss)
     if model.actuators is not None:
         for name, loss in losses.items():
@@ -50,11 +50,12 @@ def checked_losses(model: SymmetricAlgorithm) -> dict[str, SymmetryLoss]:
                 )
     if losses or model.actuators is not None:
         check_observations(model.observation_space, group)
+        check_actions(model.action_space, group)
     if model.actuators is not None and not _known_to_shift(model.actuators):
         check_ranges(model.action_space, group)
     if losses:
         _check_samples(model.symmetry_samples, len(losses))
-        _check_actions(model.action_space, group, losses)
+        _refuse_losses(model.action_space, group, losses)
     return losses
 
 
@@ -87,25 +88,27 @@ def refuse_environment(env: VecEnv | None, transforms: Iterable[Symmetry]) -> No
     """Statistics that differ between an element and its image would break every description silently."""
     if env is None:
         return
-    normalize: VecNormalize | None = unwrap_vec_normalize(env)
     if any(env.env_is_wrapped(NormalizeObservation)):
         raise ValueError(UNEVEN_SCALING.format("NormalizeObservation"))
-    if normalize is None or not normalize.norm_obs:
-        return
-    if not isinstance(normalize, SymmetricVecNormalize):
-        raise ValueError(UNEVEN_SCALING.format("VecNormalize"))
-    for transform in transforms:
-        if not normalize.is_symmetric_under(transform):
-            raise ValueError(
-                f"the statistics of SymmetricVecNormalize are not symmetric under {transform.name!r}; "
-                "give it the same group as the model"
-            )
+    transforms = list(transforms)
+    for normalizer in normalizers(env):
+        if not normalizer.norm_obs:
+            continue
+        if not isinstance(normalizer, SymmetricVecNormalize):
+            raise ValueError(UNEVEN_SCALING.format("VecNormalize"))
+        for transform in transforms:
+            if not normalizer.is_symmetric_under(transform):
+                raise ValueError(
+                    f"the statistics of SymmetricVecNormalize are not symmetric under {transform.name!r}; "
+                    "give it the same group as the model"
+                )
 
 
 def refuse_normalized_drive(env: VecEnv | None, group: SymmetryGroup | None) -> None:
     """For a fit from transitions: torques follow from positions and speeds in the units of the drive."""
-    normalize: VecNormalize | None = None if env is None else unwrap_vec_normalize(env)
-    if normalize is not None and normalize.norm_obs and group is not None and takes_targets(group):
+    if env is None or group is None or not takes_targets(group):
+        return
+    if any(normalizer.norm_obs for normalizer in normalizers(env)):
         raise ValueError(
             "the description's drive has gains in units of the robot, and the observations are normalised, "
             "so that the torques of its motors cannot be told; train without the fit from transitions, or "
@@ -113,10 +116,13 @@ def refuse_normalized_drive(env: VecEnv | None, group: SymmetryGroup | None) -> 
         )
 
 
-def refuse_clip_range(epsilon: object) -> None:
-    is_number = isinstance(epsilon, int | float) and not isinstance(epsilon, bool)
-    if not is_number or not 0 < epsilon < float("inf"):  # type: ignore[operator]
-        raise ValueError(f"symmetry_clip_range is a positive number, such as 0.2; got {epsilon!r}")
+def check_positive(name: str, value: object, *, such_as: str) -> None:
+    if not is_positive(value):
+        raise ValueError(f"{name} is a positive number, such as {such_as}; got {value!r}")
+
+
+def is_positive(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
 
 
 def _check_samples(samples: object, most: int) -> None:
@@ -130,10 +136,9 @@ def _check_samples(samples: object, most: int) -> None:
         )
 
 
-def _check_actions(
+def _refuse_losses(
     space: spaces.Space[object], group: SymmetryGroup, losses: Mapping[str, SymmetryLoss]
 ) -> None:
-    check_actions(space, group)
     if isinstance(space, spaces.Box):
         check_ranges(space, [group[name] for name in losses])
         for name, loss in losses.items():

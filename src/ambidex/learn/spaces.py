@@ -14,6 +14,11 @@ class DoesNotFit(ValueError):
     """A group that acts on other spaces than the environment's."""
 
 
+def check_group(group: object) -> None:
+    if not isinstance(group, SymmetryGroup):
+        raise ValueError(f"symmetries is a SymmetryGroup, got {group!r}; read a file with ambidex.load")
+
+
 def check_observations(space: spaces.Space[object], group: SymmetryGroup) -> None:
     size = group.observation_size
     if isinstance(space, spaces.Dict):

@@ -12,7 +12,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from ambidex.learn.losses.loss import LossChoice
 from ambidex.learn.networks.policy import POLICIES
 from ambidex.learn.on_policy import SymmetricOnPolicy
-from ambidex.learn.refusals import refuse_clip_range
+from ambidex.learn.refusals import check_positive
 from ambidex.learn.update.actuators import ActuatorChoice
 from ambidex.symmetry import SymmetryGroup
 
@@ -81,7 +81,7 @@ class SymmetricTRPO(SymmetricOnPolicy, TRPO):
 
     def _setup_losses(self) -> None:
         if self.symmetry_clip_range is not None:
-            refuse_clip_range(self.symmetry_clip_range)
+            check_positive("symmetry_clip_range", self.symmetry_clip_range, such_as="0.2")
         super()._setup_losses()
 
     def _train(self) -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from ambidex.experiment.configure import fittable
 from ambidex.experiment.configure.methods import METHODS
 from ambidex.experiment.configure.presets import configure, resolve
 from ambidex.symmetry.files.descriptions import description_text
@@ -228,3 +229,16 @@ def test_a_later_layer_wins_wherever_its_values_stand(tmp_path):
     file.write_text("scenario: A2.1\nlearning_rate: 2.0e-3\nhyperparameters: {n_epochs: 3}\n")
     h = configure(file, ["hyperparameters={learning_rate: 5.0e-3, gamma: 0.9}"]).hyperparameters
     assert (h.learning_rate, h.gamma, h.n_epochs) == (5e-3, 0.9, 3)
+
+
+def test_a_regression_that_would_slow_training_down_is_left_out_unless_asked_for(monkeypatch):
+    monkeypatch.setattr(fittable, "MOST", 20e6)  # that of ant-v5 takes 23 MB, that of walker2d-v5 14
+    fittable.obstacle.cache_clear()
+    ant = {"env": "Ant-v5", "symmetry": "ant-v5"}
+    assert resolve(None, "equivariant", ant).hyperparameters.actuators is None
+    assert "0.0 GB, which would slow training down" in fittable.obstacle("transition", "ant-v5")
+    asked = resolve(None, "equivariant", ant | {"actuators": "transition"})
+    assert asked.hyperparameters.actuators == "transition"
+    walker = {"env": "Walker2d-v5", "symmetry": "walker2d-v5"}
+    assert resolve(None, "equivariant", walker).hyperparameters.actuators == "transition"
+    fittable.obstacle.cache_clear()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from ambidex.learn import MSL, SymmetricPPO
@@ -106,11 +107,31 @@ def test_it_goes_on_where_it_was(build: Callable[..., SymmetricPPO], tmp_path: A
         ({"desired_kl": True}, "desired_kl is a positive number"),
         ({"learning_rate_range": (1e-5, 1e-3)}, "learning_rate_range is for desired_kl"),
         ({"desired_kl": 0.01, "learning_rate_range": (1e-3, 1e-5)}, "a lowest and a highest rate"),
+        ({"desired_kl": 0.01, "learning_rate_range": 1e-3}, "a lowest and a highest rate"),
+        ({"desired_kl": 0.01, "learning_rate_range": (1e-3,)}, "a lowest and a highest rate"),
+        ({"desired_kl": 0.01, "learning_rate_range": ("1e-5", "1e-3")}, "a lowest and a highest rate"),
     ],
 )
 def test_wrong_values(build: Callable[..., SymmetricPPO], arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(**arguments)
+
+
+def test_numbers_of_numpy_are_numbers(build: Callable[..., SymmetricPPO]) -> None:
+    build(desired_kl=np.float32(0.01), learning_rate_range=(np.float64(1e-5), np.float32(1e-3)))
+
+
+@pytest.mark.parametrize("actions", [spaces.MultiBinary(3), spaces.MultiDiscrete([2, 3]), spaces.Discrete(3)])
+def test_the_divergence_of_choices(world: type, actions: spaces.Space[Any]) -> None:
+    env = world(spaces.Box(-1, 1, (4,), np.float32), actions)
+    model = SymmetricPPO("MlpPolicy", env, n_steps=32, batch_size=32, desired_kl=0.01, seed=0, device="cpu")
+    _, callback = model._setup_learn(32)
+    model.collect_rollouts(model.env, callback, model.rollout_buffer, 32)  # type: ignore[arg-type]
+    assert learning_rate.batch_kl(model.policy, model.rollout_buffer) == pytest.approx(0, abs=1e-6)
+    with torch.no_grad():
+        model.policy.action_net.bias[0] += 1.0
+    assert learning_rate.batch_kl(model.policy, model.rollout_buffer) > 0.01
+    model.learn(64)
 
 
 def test_a_policy_in_double_precision(build: Callable[..., SymmetricPPO]) -> None:

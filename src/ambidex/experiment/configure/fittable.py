@@ -6,6 +6,9 @@ from functools import cache
 
 from ambidex.experiment.configure.fits import FITS
 
+MOST = 500e6
+"""The bytes of a fit's sums above which they are no small part of a run: in memory, checkpoints and time."""
+
 
 @cache
 def obstacle(fit: str, source: str) -> str | None:
@@ -18,6 +21,7 @@ def obstacle(fit: str, source: str) -> str | None:
     """
     from ambidex import symmetry
     from ambidex.actuators.identification import takes_targets
+    from ambidex.learn.fits.transition import TransitionState
     from ambidex.learn.update import actuators
 
     try:
@@ -25,12 +29,19 @@ def obstacle(fit: str, source: str) -> str | None:
     except (ValueError, OSError):
         return None
     try:
-        actuators.start(FITS.get(fit).make("mx", None), group)
+        chosen = FITS.get(fit).make("mx", None)
+        actuators.start(chosen, group)
+        state = chosen.start(group)
     except ValueError as error:
         return str(error)
     if takes_targets(group):
         return (
             "its commands are targets of a controller, whose feedback stays as weak as the motor: a scaled "
             "target moves where a joint settles (--set actuators=transition fits them all the same)"
+        )
+    if isinstance(state, TransitionState) and state.size > MOST:
+        return (
+            f"its limbs have so many joints that the sums of the regression are {state.size / 1e9:.1f} GB, "
+            "which would slow training down (--set actuators=transition fits them all the same)"
         )
     return None

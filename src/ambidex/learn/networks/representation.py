@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ambidex.common.arrays import FloatArray, IntArray
+from ambidex.learn.spaces import check_group
 from ambidex.symmetry.group import IDENTITY, SymmetryGroup
 from ambidex.symmetry.maps import DictMap, ObservationMap, block_diagonal
 
@@ -39,8 +40,7 @@ class Representation:
         :param keys: the order in which the keys of a Dict observation follow each other in one vector;
             sorted, as Gymnasium does, if it is not given
         """
-        if not isinstance(group, SymmetryGroup):
-            raise ValueError(f"symmetries is a SymmetryGroup, got {group!r}; read a file with ambidex.load")
+        check_group(group)
         distinct = {element.key: element for element in reversed(list(group)) if not element.is_identity}
         elements = list(distinct.values())[::-1]
         observation = [_matrix(element.observation_map, keys) for element in elements]

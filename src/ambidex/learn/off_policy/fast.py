@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def why_not_by_hand(model: SymmetricSAC) -> str | None:
     """Why these steps cannot serve the model, in words; None if they can."""
     policy = model.policy
-    if model._symmetric:
+    if model._has_losses:
         return "symmetry losses have no gradients by hand in SAC"
     if canonical_kind(policy) not in (SACPolicy, EquivariantSACPolicy):
         return f"the policy is a {type(policy).__name__}, not Stable-Baselines3's SACPolicy itself"

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 from ambidex.actuators.scales import action_map
 from ambidex.common.arrays import FloatArray, IntArray
 from ambidex.learn.off_policy.action_range import ActionRange
-from ambidex.learn.spaces import check_actions, check_observations, check_ranges
+from ambidex.learn.spaces import check_actions, check_group, check_observations, check_ranges
 from ambidex.symmetry import DictMap, IndexMap, SymmetryGroup
 from ambidex.symmetry.maps import as_simple_as_possible
 
@@ -63,10 +63,7 @@ class SymmetricReplayBuffer(ReplayBuffer):
         symmetries: SymmetryGroup,
         **kwargs: Any,
     ) -> None:
-        if not isinstance(symmetries, SymmetryGroup):
-            raise ValueError(
-                f"symmetries is a SymmetryGroup, got {symmetries!r}; read a file with ambidex.load"
-            )
+        check_group(symmetries)
         check_observations(observation_space, symmetries)
         check_actions(action_space, symmetries)
         super().__init__(buffer_size, observation_space, action_space, device, n_envs, **kwargs)

@@ -29,7 +29,7 @@ from ambidex.learn.off_policy.policy import EquivariantSACPolicy, expanded, refu
 from ambidex.learn.off_policy.preparation import ReplayPreparation
 from ambidex.learn.off_policy.replay import SymmetricReplayBuffer
 from ambidex.learn.off_policy.update import Losses, gradient_step
-from ambidex.learn.refusals import refuse_clip_range, refuse_environment
+from ambidex.learn.refusals import check_positive
 from ambidex.learn.update.actuators import ActuatorChoice
 from ambidex.symmetry import SymmetryGroup
 
@@ -145,7 +145,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
 
     def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
         group = self.symmetries
-        refuse_clip_range(self.symmetry_clip_range)
+        check_positive("symmetry_clip_range", self.symmetry_clip_range, such_as="0.2")
         if isinstance(self.fit_interval, bool) or not self.fit_interval >= 1:
             raise ValueError(
                 f"fit_interval is a number of transitions, at least 1; got {self.fit_interval!r}"
@@ -174,8 +174,6 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
                 "use_sde=True has no standard deviation of its own for each action, which symmetry losses "
                 "and actuators need; use use_sde=False"
             )
-        if losses or self._needs_symmetry:
-            refuse_environment(self.env, self._transforms_of(losses))
 
     @property
     def _needs_symmetry(self) -> bool:
@@ -183,7 +181,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
 
     @property
     def _takes_own_update(self) -> bool:
-        return self._symmetric or self._needs_symmetry or self._takes_fast_path
+        return self._has_losses or self._needs_symmetry or self._takes_fast_path
 
     @property
     def _takes_fast_path(self) -> bool:
@@ -206,7 +204,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
     def train(self, gradient_steps: int, batch_size: int = 64) -> None:
         """Fit now and then; for each gradient step: sample, stack, forward, losses, step."""
         by_hand = self._takes_fast_path
-        if not (by_hand or self._symmetric or self._needs_symmetry):
+        if not (by_hand or self._has_losses or self._needs_symmetry):
             super().train(gradient_steps, batch_size)
             return
         assert self.replay_buffer is not None
@@ -215,7 +213,7 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         if self.ent_coef_optimizer is not None:
             optimizers.append(self.ent_coef_optimizer)
         self._update_learning_rate(optimizers)
-        if self._symmetric or self.actuators is not None:
+        if self._has_losses or self.actuators is not None:
             self._fit()
         steps = []
         step = GradientSteps(self, batch_size) if by_hand else partial(gradient_step, self)
@@ -270,6 +268,6 @@ class SymmetricSAC(SymmetricAlgorithm, SAC):
         losses = [step.temperature_loss for step in steps if step.temperature_loss is not None]
         if losses:
             record("train/ent_coef_loss", np.mean(losses))
-        if self._symmetric:
+        if self._has_losses:
             record("symmetry/policy_loss", np.mean([step.symmetry_policy for step in steps]))
             record("symmetry/value_loss", np.mean([step.symmetry_value for step in steps]))

@@ -54,7 +54,7 @@ class Losses:
 
 def gradient_step(model: SymmetricSAC, sample: ReplayBufferSamples) -> Losses:
     """Temperature, critics and actor in turn, as SAC does; the targets of the critics follow elsewhere."""
-    preparation = model._preparation if model._symmetric else None
+    preparation = model._preparation if model._has_losses else None
     drawn = preparation.draw() if preparation is not None else []
     observations = _unstacked(sample.observations)
     if preparation is not None:

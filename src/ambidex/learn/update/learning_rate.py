@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import Tensor
@@ -11,7 +10,7 @@ from torch import Tensor
 from ambidex.learn.losses.constants import Observations
 from ambidex.learn.losses.gaussian import approx_kl
 from ambidex.learn.update.forward import CHUNK, forward, row_chunks
-from ambidex.learn.update.rollout_data import flat, flat_observations
+from ambidex.learn.update.rollout_data import flat, flat_actions, flat_observations
 
 STEP = 1.3  # the rate changes by this factor at most once per iteration
 
@@ -29,9 +28,7 @@ def followed(rate: float, kl: float, desired: float, lowest: float, highest: flo
 def batch_kl(policy: ActorCriticPolicy, buffer: RolloutBuffer) -> float:
     """KL(pi_old || pi) over all states of a roll-out, as `policy` is now."""
     observations = flat_observations(buffer)
-    actions = flat(buffer, buffer.actions)
-    if isinstance(policy.action_space, spaces.Discrete):
-        actions = actions.long().flatten()
+    actions = flat_actions(buffer, policy)
     old = flat(buffer, buffer.log_probs).flatten()
     new = torch.cat(
         [
@@ -48,4 +45,4 @@ def _log_probs(policy: ActorCriticPolicy, observations: Observations, actions: T
     # Stable-Baselines3 makes every observation single.
     assert isinstance(observations, Tensor)
     latent, _ = forward(policy, observations.double())
-    return policy._get_action_dist_from_latent(latent).log_prob(actions.double())
+    return policy._get_action_dist_from_latent(latent).log_prob(actions)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -25,6 +24,7 @@ from ambidex.learn.update.lasting import Lasting, Survives
 from ambidex.learn.update.pool import Pool
 from ambidex.learn.update.rollout_data import (
     flat,
+    flat_actions,
     flat_observations,
     only_images,
     stack_images,
@@ -77,9 +77,7 @@ class Preparation(Lasting):
             name: flat(buffer, getattr(buffer, name), dtype).flatten()
             for name in ("values", "log_probs", "advantages", "returns")
         }
-        actions = flat(buffer, buffer.actions, dtype)
-        if isinstance(policy.action_space, spaces.Discrete):
-            actions = actions.long().flatten()
+        actions = flat_actions(buffer, policy)
         batch = Batch(
             transforms=self._transforms,
             observations=observations,
@@ -155,13 +153,3 @@ class Preparation(Lasting):
         if not any(isinstance(estimator, FormMap) for estimator in fitted.values()):
             return None
         return partial(bend, [fitted.get(name) for name in self.names])
-
-
-def state_of_version_0_1(saved: Preparation) -> dict[str, npt.NDArray[Any]]:
-    """What a model that version 0.1.0 saved brings along; window and fit stood alone."""
-    return {
-        f"{prefix}/{name}": array
-        for prefix in ("window", "fit")
-        if (part := vars(saved)[f"_{prefix}"]) is not None
-        for name, array in part.state().items()
-    }

@@ -48,6 +48,12 @@ def flat(buffer: RolloutBuffer, array: npt.NDArray[Any], dtype: torch.dtype | No
     return tensor if dtype is None else tensor.to(dtype)
 
 
+def flat_actions(buffer: RolloutBuffer, policy: ActorCriticPolicy) -> Tensor:
+    """As the distribution of the policy takes them."""
+    actions = flat(buffer, buffer.actions, next(policy.parameters()).dtype)
+    return actions.long().flatten() if isinstance(policy.action_space, spaces.Discrete) else actions
+
+
 def transitions(buffer: RolloutBuffer, means: Tensor, policy: ActorCriticPolicy) -> Transitions:
     """The steps of the roll-out whose successor is in it too: not the last one, none before a reset."""
     space = policy.action_space

@@ -37,7 +37,7 @@ def as_state(measured: Sequence[Metric]) -> dict[str, npt.NDArray[Any]]:
 
 
 def from_state(state: Mapping[str, npt.NDArray[Any]], names: Sequence[str]) -> list[Metric]:
-    """What `as_state` kept; nothing from the state of a version that kept nothing."""
+    """What `as_state` kept; nothing where nothing was measured yet."""
     if STATE not in state:
         return []
     return [("value_distance", name, "", float(own)) for name, own in zip(names, state[STATE], strict=True)]
