@@ -22,10 +22,12 @@ run() {
     # A longer run goes on from a copy of the table's, where that is here; a summary has no checkpoint.
     local table="$RUNS/${run/#longer/table}"
     if [ "$1" = longer ] && [ ! -e "$out" ] && finished "$table"; then
+        # Not finished from the first moment on, since it is the longer run that counts here.
         mkdir -p "${out%/*}"
-        cp -r "$table" "$out.copy" && mv "$out.copy" "$out"
-        ambidex resume "$out" --steps "$steps"
-    elif [ -e "$out/run.json" ]; then ambidex resume "$out"; else ambidex train "$2" "${known[@]}" "${@:6}" --out "$out"; fi
+        rm -rf "$out.copy"
+        cp -r "$table" "$out.copy" && sed -i 's/"status": "done"/"status": "running"/' "$out.copy/run.json" && mv "$out.copy" "$out"
+    fi
+    if [ -e "$out/run.json" ]; then ambidex resume "$out" --steps "$steps"; else ambidex train "$2" "${known[@]}" "${@:6}" --out "$out"; fi
     log exit $? "$run"
 }
 export -f run log finished

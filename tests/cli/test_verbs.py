@@ -125,6 +125,23 @@ def test_a_robot_of_ones_own_is_tuned_as_it_is_trained(tmp_path, monkeypatch):
     }
 
 
+def test_a_search_counts_by_the_papers_best_and_takes_the_engine(tmp_path, monkeypatch):
+    from ambidex.experiment.tuning import search
+
+    seen = []
+
+    def stop(task, space, out, **options):
+        seen.append((task, options))
+        raise RunFailed("seen")
+
+    monkeypatch.setattr(search, "search", stop)
+    words = "tune --scenarios A1.1 A4.1 triangle --reference triangle=50 --reference A4.1=2000 --engine ray"
+    _run(*words.split(), "--jobs", 3, "--trials", 7, "--out", tmp_path, code=1)
+    ((task, options),) = seen
+    assert task.references == {"A1.1": 2183.0, "A4.1": 2000.0, "triangle": 50.0}
+    assert (options["engine"], options["jobs"], options["trials"]) == ("ray", 3, 7)
+
+
 @pytest.mark.parametrize(
     "words",
     [

@@ -31,6 +31,10 @@ def make(env_id: str, /, **options: Any) -> gymnasium.Env[Any, Any]:
         unknown = [name for name in options if f"unexpected keyword argument {name!r}" in str(error)]
         if not unknown:
             raise
+        if unknown[0] == "render_mode":
+            raise ValueError(
+                f"environment {env_id!r} does not draw pictures: its constructor takes no render_mode"
+            ) from None
         raise ValueError(f"environment {env_id!r} takes no {unknown[0]}; leave it out") from None
 
 

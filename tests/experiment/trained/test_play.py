@@ -1,3 +1,5 @@
+import math
+
 import imageio.v2 as imageio
 import imageio_ffmpeg
 import numpy as np
@@ -73,6 +75,14 @@ def test_an_environment_without_pictures_is_named(finished, tmp_path, monkeypatc
         with pytest.raises(ValueError, match="TriangleEnv does not draw pictures"):
             play(finished, tmp_path / "film.gif")
     assert not list(tmp_path.iterdir())
+
+
+def test_films_without_an_end_or_too_fast_are_refused(finished, tmp_path):
+    for seconds in (math.inf, math.nan, 0.0):
+        with pytest.raises(ValueError, match="a film has a length in seconds"):
+            play(finished, tmp_path / "film.mp4", seconds=seconds)
+    with pytest.raises(ValueError, match="a GIF has 100 frames per second at the most, got 240"):
+        play(finished, tmp_path / "film.gif", frames_per_second=240)
 
 
 def test_other_formats_are_refused(finished, tmp_path):

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -327,7 +327,7 @@ def test_directories_that_hold_something_else_are_refused(tmp_path: Path) -> Non
 def test_values_that_do_not_go_together_are_a_bad_trial(tmp_path: Path) -> None:
     """Each of them does with the preset's, so that the search is not refused."""
     space = parse_space({"n_steps": [1, 128], "num_envs": [1, 8]}, "test")
-    small = Task(("triangle",), "ppo", 9 * 1024)
+    small = Task(("triangle",), "ppo", 18 * 1024)
     study = open_study(tmp_path, create=True)
     study.enqueue_trial({"n_steps": "1", "num_envs": "1"})
     for _ in range(2):  # the same command again changes nothing
@@ -378,16 +378,111 @@ def test_a_study_that_somebody_holds_is_not_called_damaged(
 ) -> None:
     space = parse_space({"gamma": {"low": 0.1, "high": 0.9}}, "test")
     small = Task(("triangle",), "ppo", 900)
-    study = search(small, space, tmp_path, trials=1, jobs=1)
+    search(small, space, tmp_path, trials=1, jobs=1)
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *words, **named: connect(*words, **named | {"timeout": 0}))
     with closing(connect(tmp_path / "study.db")) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(ValueError, match=r"study\.db: database is locked; mend the cause"):
             search(small, space, tmp_path, trials=2, jobs=1)
-        with (
-            pytest.raises(RunFailed, match=r"study\.db: .*locked; mend the cause"),
-            searching._storage_in_words(tmp_path),
-        ):
-            study.ask()
+    # Or somebody takes it while trials are under way.
+    holder = connect(tmp_path / "study.db")
+
+    def held(trial: Any, name: str, low: float, high: float, **named: Any) -> float:
+        holder.execute("BEGIN EXCLUSIVE")
+        return suggest(trial, name, low, high, **named)
+
+    suggest = optuna.Trial.suggest_float
+    with monkeypatch.context() as patched, closing(holder):
+        patched.setattr(optuna.Trial, "suggest_float", held)
+        with pytest.raises(RunFailed, match=r"study\.db: .*locked; mend the cause"):
+            search(small, space, tmp_path, trials=2, jobs=1)
     assert len(search(small, space, tmp_path, trials=2, jobs=1).trials) == 2
+
+
+@pytest.fixture
+def swept(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, dict[str, Any]]]:
+    """Nothing is trained, and what the engine was asked for is written down: runs at once, and how."""
+    seen: list[tuple[int, dict[str, Any]]] = []
+    monkeypatch.setattr(searching, "sweep", lambda runs, out, **how: seen.append((len(runs), how)) or [])
+    monkeypatch.setattr(Task, "returns", lambda task, runs: dict.fromkeys(task.robots, 1.0))
+    return seen
+
+
+def test_whole_numbers_and_factors_are_proposed_as_such(tmp_path: Path, swept: list[Any]) -> None:
+    rates = {"low": 1e-9, "high": 1e-1, "log": True}
+    space = parse_space({"n_epochs": {"low": 2, "high": 40}, "learning_rate": rates}, "test")
+    study = search(Task(("triangle",), "ppo", 900), space, tmp_path, trials=30, jobs=1)  # beyond TPE's start
+    epochs, tried = ([trial.params[name] for trial in study.trials] for name in space)
+    assert all(isinstance(one, int) and 2 <= one <= 40 for one in epochs)
+    assert len(set(epochs)) > 8
+    assert sorted(tried)[len(tried) // 2] < 1e-3  # evenly spread it would be near 0.05
+
+
+def test_as_many_trials_at_once_as_the_engine_has_room_for(
+    tmp_path: Path, swept: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    space = parse_space({"gamma": {"low": 0.1, "high": 0.9}}, "test")
+    references = {"triangle": 50.0, "triangle-rust": 50.0}
+    two = Task(("triangle", "triangle-rust"), "ppo", 900, seeds=2, references=references)
+    search(two, space, tmp_path / "local", trials=4, jobs=9)  # two trials of four runs
+    assert swept[0] == (8, {"engine": "local", "jobs": 9})
+    assert all(count <= 8 for count, _ in swept)
+
+    swept.clear()
+    pytest.importorskip("ray")
+    from ambidex.experiment.many_runs import ray as cluster
+
+    monkeypatch.setattr(cluster, "started", nullcontext)
+    monkeypatch.setattr(cluster, "cores", lambda: 13)
+    search(two, space, tmp_path / "ray", trials=4, engine="ray")
+    assert swept[0] == (12, {"engine": "ray", "jobs": None})
+
+
+def test_a_setting_that_the_method_does_not_take_is_not_searched_for(tmp_path: Path) -> None:
+    space = parse_space({"max_shift": {"low": 0.1, "high": 0.9}}, "test")
+    with pytest.raises(ValueError, match="'ppo' takes no max_shift, which is for asl"):
+        search(Task(("triangle",), "ppo", 900), space, tmp_path, trials=1)
+
+
+def test_a_path_that_the_study_cannot_have_is_refused(tmp_path: Path) -> None:
+    space = parse_space({"gamma": [0.9, 0.99]}, "test")
+    with pytest.raises(ValueError, match=r"a path with a '\?'"):
+        search(Task(("triangle",), "ppo", 900), space, tmp_path / "what?", trials=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_study_of_another_version_of_optuna_is_named(finished: Path, tmp_path: Path) -> None:
+    shutil.copy(finished / "study.db", tmp_path)
+    with closing(sqlite3.connect(tmp_path / "study.db")) as database, database:
+        database.execute("UPDATE version_info SET schema_version = 99")
+        database.execute("UPDATE alembic_version SET version_num = 'v99.0.0.a'")
+    with pytest.raises(ValueError, match=r"study\.db was written by another version of Optuna"):
+        open_study(tmp_path)
+
+
+def test_the_order_of_a_space_changes_nothing(tmp_path: Path, swept: list[Any]) -> None:
+    wide = {"low": 0.1, "high": 0.9}
+    orders = (["gamma", "gae_lambda"], ["gae_lambda", "gamma"])
+    found = [
+        search(
+            Task(("triangle",), "ppo", 900),
+            parse_space(dict.fromkeys(names, wide), "test"),
+            tmp_path / names[0],
+            trials=3,
+            jobs=1,
+        )
+        for names in orders
+    ]
+    assert [trial.params for trial in found[0].trials] == [trial.params for trial in found[1].trials]
+
+
+def test_the_best_setting_says_that_it_names_code(tmp_path: Path) -> None:
+    robot = {"env": "tests.experiment.own_robot:Cart-v0", "symmetry": "cart.yaml"}
+    own = Task((), "ppo", 900, overrides=robot)
+    space = parse_space({"gamma": [0.9, 0.99]}, "test")
+    study = open_study(tmp_path, create=True)
+    trial = study.ask({"gamma": optuna.distributions.CategoricalDistribution(["0.9", "0.99"])})
+    study.tell(trial, 1.0)
+    write_best(study, own, space, tmp_path)
+    assert "--trust only" in (tmp_path / "best.yaml").read_text()

@@ -66,6 +66,8 @@ def test_a_configuration_outside_of_the_space_is_not_held() -> None:
         ({"gamma": {"low": "a", "high": "b"}}, "are numbers"),
         ({"n_steps": {"low": 100, "high": 800.5}}, "'n_steps' is a whole number"),
         ({"n_steps": {"low": "1e2", "high": float("inf")}}, "'n_steps' is a whole number"),
+        ({"gamma": {"low": 0, "high": 10**400}}, r"space\.yaml: a number is larger"),
+        ({"gamma": [10**400, 1]}, r"space\.yaml: a number is larger"),
         ({"gamma": []}, "are none"),
         ({"gamma": [0.9, 0.9]}, "given twice"),
         ({"ent_coef": [0, 0.0]}, "given twice"),

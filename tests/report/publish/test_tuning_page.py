@@ -113,3 +113,21 @@ def test_scores_that_differ_by_rounding_only_say_nothing_of_settings(tmp_path: P
     text = write_tuning_page(tmp_path).read_text()
     assert "History" in text
     assert "What mattered" not in text
+
+
+@pytest.mark.parametrize("scores", [(1.0, 1.0 + 1e-8), (1.0, 2.0)])
+def test_one_setting_with_two_scores_ends_no_search(scores: tuple[float, float], tmp_path: Path) -> None:
+    """As robots have that are not the same twice; fANOVA then finds nothing that mattered."""
+    task = Task(("A1.1",), "equivariant", 900)
+    space = parse_space(SPACE, "test")
+    about = {"format": FORMAT, "task": task.as_data(), "space": as_data(space), "given": {}}
+    (tmp_path / "tune.json").write_text(json.dumps(about))
+    study = open_study(tmp_path, create=True)
+    rates = {"learning_rate": optuna.distributions.FloatDistribution(1e-5, 1e-2)}
+    for score in scores:
+        study.add_trial(
+            optuna.trial.create_trial(value=score, params={"learning_rate": 1e-3}, distributions=rates)
+        )
+    text = write_tuning_page(tmp_path).read_text()
+    assert "Each setting" in text
+    assert "What mattered" not in text

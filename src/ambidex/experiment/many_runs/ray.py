@@ -46,6 +46,13 @@ def started() -> Iterator[None]:
         ray.shutdown()
 
 
+def cores() -> int:
+    """Those of the whole cluster, of which each run takes one."""
+    import ray
+
+    return int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
+
+
 def _require_answer(address: str) -> None:
     """Knock at a cluster's address, since Ray itself waits for many minutes where nobody answers."""
     host, separator, port = address.removeprefix("ray://").rpartition(":")

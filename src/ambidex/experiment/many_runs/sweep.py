@@ -117,6 +117,18 @@ def _engine(
         yield run_with_ray
 
 
+@contextmanager
+def runs_at_once(engine: Engine, jobs: int | None) -> Iterator[int]:
+    """How many the engine has room for; Ray stays started for all sweeps inside."""
+    if engine == "local":
+        yield jobs or usable_cores()
+        return
+    from ambidex.experiment.many_runs.ray import cores, started
+
+    with started():
+        yield jobs or cores()
+
+
 def usable_cores() -> int:
     """The cores that this process may use; where the system does not say (macOS), all of them."""
     if hasattr(os, "sched_getaffinity"):

@@ -17,6 +17,8 @@ FRAMES_PER_SECOND = 30
 _COLOURS = 64
 _PICTURES = (".gif", ".webp")
 _FORMATS = (".mp4", *_PICTURES)
+_MOST_OF_GIF = 100
+"""Frames per second; it counts in hundredths of a second."""
 
 
 def play(
@@ -40,6 +42,12 @@ def play(
     """
     if video.suffix not in _FORMATS:
         raise ValueError(f"{video}: a video ends in {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}")
+    if not 0 < seconds < math.inf:
+        raise ValueError(f"a film has a length in seconds, such as 10; got {seconds}")
+    if video.suffix == ".gif" and frames_per_second > _MOST_OF_GIF:
+        raise ValueError(
+            f"a GIF has {_MOST_OF_GIF} frames per second at the most, got {frames_per_second}; use .mp4"
+        )
     try:
         import imageio.v2 as imageio
     except ImportError:

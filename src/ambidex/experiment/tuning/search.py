@@ -21,7 +21,7 @@ from ambidex.common.json import read_json
 from ambidex.common.words import listed
 from ambidex.experiment.configure.config import merge
 from ambidex.experiment.configure.foreign import names_code
-from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, sweep, usable_cores
+from ambidex.experiment.many_runs.sweep import Engine, Outcome, PlannedRun, runs_at_once, sweep
 from ambidex.experiment.one_run import record
 from ambidex.experiment.one_run.run import RunFailed
 from ambidex.experiment.one_run.trust.locking import lock
@@ -75,10 +75,11 @@ def search(
     task.check(space)
     if (out / "run.json").exists():
         raise ValueError(f"{out} holds a run; choose another directory for the search")
-    out.mkdir(parents=True, exist_ok=True)
-    with lock(out):
+    if "?" in str(out):
+        raise ValueError(f"{out}: the study of a search cannot be kept in a path with a '?'; choose another")
+    with runs_at_once(engine, jobs) as together, _locked(out):
         _require_same_search(out, task, space)
-        at_once = max(1, (jobs or usable_cores()) // len(task.configs({}, task.budget)))
+        at_once = max(1, together // len(task.configs({}, task.budget)))
         searching = _Search(task, space, out, open_study(out, create=True), engine, jobs, listener)
         with _storage_in_words(out):
             searching.enqueue_preset()
@@ -109,6 +110,10 @@ def open_study(out: Path, *, create: bool = False) -> optuna.Study:
         raise ValueError(f"{path}: {error.orig}; mend the cause and give the same command again") from None
     except SQLAlchemyError:
         raise ValueError(f"{path} is damaged; choose another directory and search anew") from None
+    except RuntimeError:  # Optuna's, of the tables of another of its versions
+        raise ValueError(
+            f"{path} was written by another version of Optuna; install that one, or choose another directory"
+        ) from None
     return study
 
 
@@ -194,7 +199,7 @@ class _Search:
             batch.append(self.study.ask())
             proposed += 1
         for trial in batch:
-            for place, (name, part) in enumerate(self.space.items(), start=1):
+            for place, (name, part) in enumerate(sorted(self.space.items()), start=1):
                 self.study.sampler = _sampler(seed, trial.number, place)
                 part.suggest(trial, name)  # one that it has already stays
         return batch
@@ -280,6 +285,13 @@ def _failures(outcomes: Sequence[Outcome]) -> dict[Path, str]:
             raise RunFailed(f"{directory}: {message}; mend the cause and give the same command again")
         failed[directory] = message
     return failed
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    out.mkdir(parents=True, exist_ok=True)
+    with lock(out):
+        yield
 
 
 def _require_same_search(out: Path, task: Task, space: Space) -> None:

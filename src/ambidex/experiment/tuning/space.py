@@ -93,7 +93,10 @@ def parse_space(values: Any, source: str) -> dict[str, Range | Choice]:
             f"{source}: expected names of hyperparameters, each with a range or a list of choices"
         )
     check_keys(values, set(Hyperparameters.model_fields), source)
-    return {name: _parse(name, entry, source) for name, entry in values.items()}
+    try:
+        return {name: _parse(name, entry, source) for name, entry in values.items()}
+    except OverflowError:
+        raise ValueError(f"{source}: a number is larger than any that can be reckoned with") from None
 
 
 def as_data(space: Space) -> dict[str, Any]:

@@ -24,10 +24,10 @@ from ambidex.symmetry import load
 
 OWN = {"scenario": "--scenarios", "method": "--method", "steps": "--budget", "seed": "--seeds"}
 """What a search decides by itself, and by which option."""
-COUNTED = 3
-"""How many of the last evaluations of a run make up its return."""
 EVALUATIONS = 9
-"""How many a run with the whole budget has, so that all settings are compared after the same steps."""
+"""How many a run with the whole budget has, as near to each ninth of it as whole iterations come."""
+COUNTED = 3
+"""At how many of the last ninths a run's returns are averaged."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Task:
         return found if "evaluation_every" in self.overrides else [self._evaluated(one) for one in found]
 
     def _evaluated(self, config: RunConfig) -> RunConfig:
-        every = max(1, self.budget // EVALUATIONS // config.iteration_steps)
+        every = max(1, round(self.budget / EVALUATIONS / config.iteration_steps))
         return config.model_copy(update={"evaluation_every": every})
 
     def runs(self, values: Mapping[str, Any], steps: int, directory: Path) -> list[PlannedRun]:
@@ -131,11 +131,12 @@ class Task:
             if len(steps) > 1:
                 longest[name] = steps[max(steps)]
         iteration = max(config.iteration_steps for config in self.configs(longest, self.budget))
-        if longest and EVALUATIONS * iteration > self.budget:
+        least = 2 * EVALUATIONS * iteration  # a score is then of a fifth more or less steps at the most
+        if longest and least > self.budget:
             raise ValueError(
                 f"the search space varies {listed(sorted(longest))}, and its iterations of up to "
                 f"{iteration:,} steps are too long to compare settings after like steps within "
-                f"{self.budget:,}: give a budget of {EVALUATIONS * iteration:,} at least, or a --space with "
+                f"{self.budget:,}: give a budget of {least:,} at least, or a --space with "
                 f"less {listed(sorted(longest))}"
             )
 
@@ -154,13 +155,19 @@ class Task:
                 env.close()
 
     def returns(self, runs: Sequence[PlannedRun]) -> dict[str, float]:
-        """The mean return of each robot: of its last evaluations, over the seeds."""
+        """The mean return of each robot, over the seeds and the last ninths of the budget that its runs had.
+
+        Between two evaluations a return is interpolated, so that settings are compared after the same steps.
+        """
         found: dict[str, list[float]] = {}
         for run in runs:
             series = read_returns(run.directory / "evaluations.csv")
             assert series is not None  # a run that has ended was evaluated
             robot = run.config.scenario or str(run.config.env)
-            found.setdefault(robot, []).append(float(series.values[-COUNTED:].mean()))
+            ninth = self.budget / EVALUATIONS
+            reached = max(1, round(run.config.steps / ninth))
+            counted = ninth * np.arange(max(1, reached - COUNTED + 1), reached + 1)
+            found.setdefault(robot, []).append(float(np.interp(counted, series.steps, series.values).mean()))
         return {robot: float(np.mean(values)) for robot, values in found.items()}
 
     def score(self, returns: Mapping[str, float]) -> float:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ambidex.experiment.tuning.task import Task
 
 _HEIGHT = 380
-_ALIKE = 1e-9  # relative: scores that differ by rounding only, in which no setting can matter
 _STATES = {
     "COMPLETE": "the whole budget",
     "PRUNED": "stopped early",
@@ -62,11 +61,11 @@ def _lead(study: optuna.Study, task: Task) -> str:
 
 def _what_counts(task: Task) -> str:
     if not task.references:
-        return "The score is the return: the mean of a run's last three evaluations, over the seeds."
+        return "The score is the return: the mean over the last three ninths of a run, and over the seeds."
     by = listed([f"{robot} {value:,.4g}" for robot, value in task.references.items()])
     return (
-        "The score is the mean over robots and seeds of the return, the mean of a run's last three "
-        f"evaluations, divided by a reference: {by}."
+        "The score is the mean over robots and seeds of the return, the mean over the last three ninths of a "
+        f"run, divided by a reference: {by}."
     )
 
 
@@ -75,9 +74,8 @@ def _tried(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
 
 
 def _figures(study: optuna.Study) -> list[dict[str, str]]:
-    from optuna import importance, visualization
+    from optuna import visualization
 
-    varied = [trial for trial in _tried(study) if trial.state.name == "COMPLETE"]
     drawn: list[tuple[str, str, str, Callable[[], Any]]] = [
         (
             "history",
@@ -92,28 +90,30 @@ def _figures(study: optuna.Study) -> list[dict[str, str]]:
             lambda: visualization.plot_intermediate_values(study),
         ),
     ]
-    scores = [trial.value for trial in varied if trial.value is not None]
-    if scores and max(scores) - min(scores) > _ALIKE * max(map(abs, scores)):
-        evaluator = importance.FanovaImportanceEvaluator(seed=0)
-        caption = "How much of the differences between the trials each setting explains (fANOVA)."
-        drawn += [
-            (
-                "importances",
-                "What mattered",
-                caption + " Of a handful of trials this is a guess.",
-                lambda: visualization.plot_param_importances(study, evaluator=evaluator),
-            ),
-            (
-                "slices",
-                "Each setting",
-                "The score over each setting, all others varying too.",
-                lambda: visualization.plot_slice(study),
-            ),
-        ]
+    scores = [trial.value for trial in _tried(study) if trial.value is not None]
+    if scores and max(scores) > min(scores):
+        if (mattered := _importances(study)) is not None:
+            caption = "How much of the differences between the trials each setting explains (fANOVA)."
+            caption += " Of a handful of trials this is a guess."
+            drawn.append(("importances", "What mattered", caption, lambda: mattered))
+        caption = "The score over each setting, all others varying too."
+        drawn.append(("slices", "Each setting", caption, lambda: visualization.plot_slice(study)))
     return [
         {"id": key, "title": title, "caption": caption, "json": _plain_json(draw())}
         for key, title, caption, draw in drawn
     ]
+
+
+def _importances(study: optuna.Study) -> Any | None:
+    """A figure; None where the scores differ by rounding only, or for one and the same setting."""
+    from optuna import importance, visualization
+
+    try:
+        return visualization.plot_param_importances(
+            study, evaluator=importance.FanovaImportanceEvaluator(seed=0)
+        )
+    except RuntimeError:  # "zero total variance in all trees"
+        return None
 
 
 def _plain_json(figure: Any) -> str:
