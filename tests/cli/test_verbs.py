@@ -125,6 +125,31 @@ def test_a_robot_of_ones_own_is_tuned_as_it_is_trained(tmp_path, monkeypatch):
     }
 
 
+def test_a_search_keeps_its_page_up_to_date_and_says_when_nothing_was_found(tmp_path, monkeypatch):
+    from ambidex.experiment.tuning import search, task
+    from ambidex.report.publish import tuning_page
+
+    written = []
+    write = tuning_page.write_tuning_page
+    monkeypatch.setattr(tuning_page, "write_tuning_page", lambda out: written.append(write(out)))
+    monkeypatch.setattr(search, "sweep", lambda runs, out, **how: [])
+    monkeypatch.setattr(task.Task, "returns", lambda task, runs: {"triangle": 1.0})
+    space = tmp_path / "space.yaml"
+    space.write_text("gamma: [0.9, 0.99]\n")
+    words = ["tune", "--scenarios", "triangle", "--space", space, "--budget", 900, "--jobs", 1]
+    assert "best: trial 0 with 1" in _run(*words, "--trials", 3, "--out", tmp_path / "found")
+    assert len(written) == 4  # after each trial, and at the end
+
+    def broken(task, values):
+        if values:
+            raise ValueError("no such network")
+
+    monkeypatch.setattr(task.Task, "build", broken)
+    said = _run(*words, "--trials", 1, "--out", tmp_path / "nothing", code=1)
+    assert "no trial had the whole budget" in said
+    assert "no such network" in (tmp_path / "nothing" / "tune.html").read_text()
+
+
 def test_a_search_counts_by_the_papers_best_and_takes_the_engine(tmp_path, monkeypatch):
     from ambidex.experiment.tuning import search
 
