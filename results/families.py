@@ -1,10 +1,11 @@
 """What does each part buy? All families on the ant under the same settings of PPO, as results/ has them.
 
     python results/families.py --out results/families/families.png
+    python results/families.py --sum
 
 Prints a table for each scenario, in Markdown: the return on the way, the mean of the seeds, and the highest
-mean of five evaluations within 1.5 million steps, the lowest and the highest seed in brackets. Draws the
-curves.
+mean of five evaluations within 1.5 million steps, the lowest and the highest seed in brackets; or only the
+highest means, all scenarios in one table. Draws the curves.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ from ambidex.report import load_runs
 from ambidex.report.statistics import best_place
 
 RESULTS = Path(__file__).parents[1] / "results"
-SCENARIOS = ("A1.1", "A4.1", "A3.1")
+SCENARIOS = {
+    "A1.1": "the ideal ant (A1.1)",
+    "A4.1": "heavy feet (A4.1)",
+    "A3.1": "commands reach the motors times 0.3 to 1.7 (A3.1)",
+}
 FAMILIES = {
     "PPO": "families/plain/{}/ppo",
     "augmentation": "families/losses/{}/augment",
@@ -50,12 +55,27 @@ def curves(folder: Path) -> tuple[FloatArray, FloatArray] | None:
     return steps, np.array([np.interp(steps, series.steps, series.values) for _, series in known])
 
 
+def highest_mean(returns: FloatArray) -> FloatArray:
+    """Of each seed, in the five evaluations in which their mean is highest."""
+    highest: FloatArray = returns[:, best_place(returns.mean(axis=0))].mean(axis=1)
+    return highest
+
+
 def row(family: str, steps: FloatArray, returns: FloatArray) -> str:
-    mean = returns.mean(axis=0)
+    mean, highest = returns.mean(axis=0), highest_mean(returns)
     cells = [f"{mean[steps == at][0]:.0f}" if at in steps else "" for at in SHOWN]
-    highest = returns[:, best_place(mean)].mean(axis=1)
     seeds = f" ({highest.min():.0f}, {highest.max():.0f})" if len(highest) > 1 else ""
     return f"| {family} | {len(returns)} | {' | '.join(cells)} | {highest.mean():.0f}{seeds} |"
+
+
+def print_sum() -> None:
+    print(f"| | {' | '.join(FAMILIES)} |")
+    print("|---" * (len(FAMILIES) + 1) + "|")
+    for scenario, name in SCENARIOS.items():
+        found = [curves(RESULTS / place.format(scenario)) for place in FAMILIES.values()]
+        means = ["" if known is None else f"{highest_mean(known[1]).mean():.0f}" for known in found]
+        best = max(means, key=lambda mean: float(mean or 0))
+        print(f"| {name} | {' | '.join(f'**{mean}**' if mean == best else mean for mean in means)} |")
 
 
 def main() -> None:
@@ -65,7 +85,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", type=Path, help="a figure")
+    parser.add_argument("--sum", action="store_true", help="only the highest means, in one table")
     arguments = parser.parse_args()
+    if arguments.sum:
+        print_sum()
+        return
     figure, panels = pyplot.subplots(1, len(SCENARIOS), figsize=(13, 4.5), sharey=True, layout="constrained")
     for scenario, axes in zip(SCENARIOS, panels, strict=True):
         shown = " | ".join(f"{at / 1e6:.2f}M" for at in SHOWN)

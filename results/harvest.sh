@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Brings what queue.sh has finished here: summaries, table.csv, the table in README.md, the page and figures: bash results/harvest.sh
+# Brings what queue.sh has finished here: summaries, table.csv, the tables of the pages, and figures: bash results/harvest.sh
 # What is finished here already stays as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,14 +31,19 @@ ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table resul
 ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table "$scratch/page.md" > /dev/null
 grep "^|" "$scratch/page.md" > "$scratch/table.md"
 python results/families.py --out results/families/families.png > "$scratch/families.md"
-# README.md says by comments where the tables begin and end.
-for table in table families; do
-    awk -v table="$table" -v rows="$scratch/$table.md" '
+python results/families.py --sum > "$scratch/sum.md"
+
+# A page says by comments where a table begins and ends.
+fill() {
+    awk -v table="$2" -v rows="$scratch/$2.md" '
         $0 == "<!-- end of " table " -->" { inside = 0 }
         !inside { print }
-        $0 == "<!-- " table " -->" { inside = 1; print ""; while ((getline row < rows) > 0) print row; print "" }' results/README.md > "$scratch/README.md"
-    cp "$scratch/README.md" results/README.md
-done
+        $0 == "<!-- " table " -->" { inside = 1; print ""; while ((getline row < rows) > 0) print row; print "" }' "$1" > "$scratch/filled.md"
+    cp "$scratch/filled.md" "$1"
+}
+fill results/README.md table
+fill results/README.md families
+fill README.md sum
 ambidex report results/A?.? --out results/report.html > /dev/null
 python docs/images/table.py
 
