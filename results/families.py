@@ -35,6 +35,7 @@ FAMILIES = {
     "equivariant, actuators": "{}/equivariant",
     "equivariant, actuators, relaxed": "families/relaxed/{}/equivariant",
 }
+STYLES = {"PPO": ":", "equivariant, actuators": "--"}  # where nothing is fitted, both curves are one
 STEPS = 1_504_000
 """Up to here; longer runs, which the table of scenarios has, are cut off."""
 SHOWN = (245_760, 491_520, 737_280, 983_040, 1_228_800, 1_474_560)
@@ -101,7 +102,7 @@ def main() -> None:
                 continue
             steps, returns = known
             print(row(family, steps, returns))
-            look = {"color": f"C{number}", "linestyle": ":" if family == "PPO" else "-"}
+            look = {"color": f"C{number}", "linestyle": STYLES.get(family, "-")}
             axes.plot(steps / 1e6, returns.mean(axis=0), label=family, **look)
             if len(returns) > 1:
                 axes.fill_between(
