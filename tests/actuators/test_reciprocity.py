@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ambidex import identify, load
 from ambidex.actuators.reciprocity import CrossAnswers, _evidence_of_load
 from ambidex.actuators.scales import COUNTERPART_LOADED, LOADED
 from ambidex.actuators.transitions import Transitions
-from ambidex.learn.fits.transition import TransitionFit
+from ambidex.learn.fits.transition import TransitionFit, TransitionState
 from tests.actuators.test_identification import logged
 
 ANT = load("ant")
@@ -141,7 +142,7 @@ def test_a_fit_that_has_seen_nothing_knows_of_no_load() -> None:
     assert not fit.loaded.any()
 
 
-def test_a_fit_goes_on_from_its_state() -> None:
+def test_a_fit_goes_on_from_its_state_and_from_one_that_knew_no_loads() -> None:
     first, second = mechanism(SOUND, HEAVY), mechanism(SOUND, HEAVY, steps=500, seed=1)
     whole = TransitionFit().start(ANT)
     whole.watch(first)
@@ -153,6 +154,10 @@ def test_a_fit_goes_on_from_its_state() -> None:
         fit.update(second.means, {})
     np.testing.assert_array_equal(resumed.cross_sums, whole.cross_sums)
     np.testing.assert_array_equal(resumed.loaded, whole.loaded)
+    old = {name: array for name, array in whole.state().items() if name not in ("cross_sums", "loaded")}
+    resumed.set_state(old)
+    assert not resumed.loaded.any()
+    assert not resumed.cross_sums.any()
     with pytest.raises(ValueError, match=r"the fit's state 'cross_sums' has the shape \(8, 3\)"):
         resumed.set_state(whole.state() | {"cross_sums": np.zeros((8, 3))})
 
@@ -231,3 +236,19 @@ def test_a_heavy_leg_that_is_pulled_has_no_offset_either() -> None:
     )
     assert found.loaded.all()
     np.testing.assert_array_equal(found.offset, 0)
+
+
+def test_a_saved_model_that_knew_no_loads_goes_on() -> None:
+    fit = TransitionFit().start(ANT)
+    old = {
+        name: value
+        for name, value in vars(fit).items()
+        if name not in ("cross_answers", "cross_sums", "loaded")
+    }
+    found = TransitionState.__new__(TransitionState)
+    found.__setstate__(old)
+    seen = mechanism(SOUND, HEAVY)
+    found.watch(seen)
+    found.update(seen.means, {})
+    assert found.loaded.all()
+    assert copy.deepcopy(found).loaded.all()

@@ -21,7 +21,7 @@ from ambidex.learn.networks.actuated import Actuated, actuated
 from ambidex.learn.networks.policy import EquivariantActorCriticPolicy
 from ambidex.learn.refusals import checked_losses, refuse_environment, refuse_policy
 from ambidex.learn.update.actuators import ActuatorChoice, refuse_space
-from ambidex.learn.update.preparation import Preparation
+from ambidex.learn.update.preparation import Preparation, state_before_the_move
 from ambidex.symmetry import Symmetry, SymmetryGroup
 
 
@@ -86,10 +86,13 @@ class SymmetricAlgorithm(BaseAlgorithm):
         self._refuse(losses)
         saved = self._preparation  # a loaded model brings its own
         replaced: frozenset[str] = self.__dict__.pop("_replaced", frozenset())
-        if replaced or saved is None:
+        is_current = isinstance(getattr(saved, "states", None), dict)
+        if replaced or not is_current:
             self._preparation = self._new_preparation(losses)
-            if saved is not None and not replaced & {"symmetries", "actuators"}:
+            if saved is not None and is_current and not replaced & {"symmetries", "actuators"}:
                 self._preparation.keep_actuators(saved)
+            elif saved is not None and not replaced:
+                self._preparation.set_state(state_before_the_move(saved))
             self._apply_actuators()
         self._refuse_environment(self.env)
         self._prepared_choice = self._choice

@@ -180,3 +180,16 @@ def test_wrong_hyperparameters_are_named() -> None:
         TransitionFit(largest_scale=1)
     with pytest.raises(ValueError, match="update_weight is a function"):
         TransitionFit(update_weight=0.5)  # type: ignore[arg-type]
+
+
+def test_the_state_of_a_version_that_added_up_every_column_of_every_view() -> None:
+    """It is the state of a fit that looks for offsets, too, which needs all of them."""
+    seen, later = transitions("triangle-rust"), transitions("triangle-rust", seed=1)
+    older = updated(TransitionFit(offsets=True).start(GROUP), seen)
+    other = TransitionFit().start(GROUP)
+    other.set_state(older.state())
+    fit = updated(TransitionFit().start(GROUP), seen)
+    np.testing.assert_allclose(other.moments[0].sum(), fit.moments[0].sum(), rtol=1e-3)
+    for one in (fit, other):
+        updated(one, later)
+    np.testing.assert_allclose(other.log_scale, fit.log_scale, atol=1e-4)

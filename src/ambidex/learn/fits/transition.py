@@ -80,7 +80,7 @@ class TransitionFit:
 class TransitionState(ScaleAverage):
     """The moving averages of log scale and offset, and the sums that all transitions so far add up to."""
 
-    arrays = (*ScaleAverage.arrays, "transitions", "loaded")
+    arrays = (*ScaleAverage.arrays, "transitions")
 
     def __init__(self, spec: TransitionFit, group: SymmetryGroup) -> None:
         super().__init__(spec, group)
@@ -102,6 +102,17 @@ class TransitionState(ScaleAverage):
         self.moments = [np.zeros((BLOCKS, views, size, size)) for views, size in sizes]
         size = 0 if self.cross_answers is None else self.cross_answers.row_size
         self.cross_sums = np.zeros((BLOCKS, size, size))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Models that were saved by a version that could not tell loads from weak motors are still read."""
+        cross_answers = None if state["limbs"] else CrossAnswers(state["group"])
+        size = 0 if cross_answers is None else cross_answers.row_size
+        added = {
+            "cross_answers": cross_answers,
+            "cross_sums": np.zeros((BLOCKS, size, size)),
+            "loaded": np.zeros(len(state["log_scale"]), dtype=bool),
+        }
+        self.__dict__.update(added | state)
 
     def watch(self, transitions: Transitions) -> None:
         """Add the transitions of a roll-out to the sums, and forget a little of what was before.
@@ -167,31 +178,43 @@ class TransitionState(ScaleAverage):
         return [*super().metrics(), *loaded, ("transitions", "", "", float(self.transitions))]
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        return super().state() | {name: _upper(sums) for name, sums in self._sums().items()}
+        own = {f"moments_{k}": _upper(sums) for k, sums in enumerate(self.moments)}
+        return super().state() | own | {"cross_sums": _upper(self.cross_sums), "loaded": self.loaded.copy()}
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        taken = {}
-        for name, own in self._sums().items():
-            size = own.shape[-1]
-            expected = (*own.shape[:-2], size * (size + 1) // 2)
-            found = state[name].shape if name in state else ()
-            if found != expected:
-                raise ValueError(
-                    f"the fit's state {name!r} has the shape {found}, this group needs {expected}"
-                )
-            taken[name] = _symmetric(state[name], size)
+        taken = [self._taken(state, number) for number in range(len(self.moments))]
+        # A version that could not tell loads from weak motors kept neither of these.
+        cross_sums = state.get("cross_sums", _upper(np.zeros_like(self.cross_sums)))
+        loaded = state.get("loaded", np.zeros_like(self.loaded))
+        for name, given, own in (
+            ("cross_sums", cross_sums, _upper(self.cross_sums)),
+            ("loaded", loaded, self.loaded),
+        ):
+            if given.shape != own.shape:
+                raise ValueError(f"the fit's state {name!r} has the shape {given.shape}, not {own.shape}")
         super().set_state(state)
-        self.cross_sums = taken.pop("cross_sums")
-        self.moments = list(taken.values())
-
-    def _sums(self) -> dict[str, FloatArray]:
-        """The sums of products by name; those of `moments` in their order."""
-        return {f"moments_{k}": sums for k, sums in enumerate(self.moments)} | {"cross_sums": self.cross_sums}
+        self.moments = taken
+        self.cross_sums = _symmetric(cross_sums, self.cross_sums.shape[-1])
+        self.loaded = loaded.astype(bool)
 
     @property
     def size(self) -> int:
         """The bytes of its sums, which grow with the fourth power of the number of joints in a limb."""
-        return sum(sums.nbytes for sums in self._sums().values())
+        return sum(sums.nbytes for sums in (*self.moments, self.cross_sums))
+
+    def _taken(self, state: Mapping[str, npt.NDArray[Any]], number: int) -> FloatArray:
+        own = self.moments[number]
+        name, expected = f"moments_{number}", _upper(own).shape
+        given = state.get(name, np.zeros(0))
+        if given.shape == expected:
+            return _symmetric(given, own.shape[-1])
+        for orbit in self.orbits[number : number + 1]:
+            every = orbit.every_column
+            if given.shape == (BLOCKS, len(orbit.views), every * (every + 1) // 2):
+                # Of a version that added up every column of every view.
+                whole = _symmetric(given[:, orbit.distinct], every)
+                return np.ascontiguousarray(whole[..., orbit.columns, :][..., orbit.columns])
+        raise ValueError(f"the state of this fit has {name!r} of shape {expected}, which is not given")
 
 
 def _upper(matrices: FloatArray) -> FloatArray:

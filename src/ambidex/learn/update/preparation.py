@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium import spaces
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.policies import ActorCriticPolicy
@@ -153,3 +154,13 @@ class Preparation(Lasting):
         if not any(isinstance(estimator, FormMap) for estimator in fitted.values()):
             return None
         return partial(bend, [fitted.get(name) for name in self.names])
+
+
+def state_before_the_move(saved: Preparation) -> dict[str, npt.NDArray[Any]]:
+    """What a model brings along that was saved when window and fit stood alone, see `ambidex.moved`."""
+    return {
+        f"{prefix}/{name}": array
+        for prefix in ("window", "fit")
+        if (part := vars(saved)[f"_{prefix}"]) is not None
+        for name, array in part.state().items()
+    }
