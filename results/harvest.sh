@@ -28,8 +28,10 @@ find "$RUNS" -name run.json | sort | while read -r record; do
 done
 
 ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table results/table.csv > /dev/null
-ambidex report results/A?.?/equivariant --out "$scratch/page.html" --table "$scratch/page.md" > /dev/null
-grep "^|" "$scratch/page.md" > "$scratch/table.md"
+# The table's rows as a page has them; apart from them the two robots that are as in the paper's experiments.
+rows() { ambidex report "${@:2}" --out "$scratch/page.html" --table "$scratch/page.md" > /dev/null && grep "^|" "$scratch/page.md" > "$scratch/$1.md"; }
+rows table results/A?.?/equivariant
+rows experiments results/A?.?-authors/equivariant
 python results/families.py --out results/families/families.png > "$scratch/families.md"
 python results/families.py --sum > "$scratch/sum.md"
 
@@ -42,6 +44,7 @@ fill() {
     cp "$scratch/filled.md" "$1"
 }
 fill results/README.md table
+fill results/README.md experiments
 fill results/README.md families
 fill README.md sum
 ambidex report results/A?.? --out results/report.html > /dev/null
