@@ -9,7 +9,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # The last folders of a run are scenario/method/seed-n, those before them say what it is for; the table's stand on top.
-find "$RUNS" -name run.json | sort | while read -r record; do
+find "$RUNS" -name run.json -not -path "*.copy/*" | sort | while read -r record; do
     run=$(dirname "$record")
     place=${run#"$RUNS"/}
     place=results/${place#table/}

@@ -252,3 +252,30 @@ def test_fast_says_why_not(triangle: SymmetryGroup, triangle_world: World) -> No
         fast=True,
         policy_kwargs=kwargs,
     )
+
+
+@pytest.mark.parametrize("refused_for", ["its environment", "the fast path"])
+def test_a_loss_that_was_refused_is_not_trained_with(
+    triangle: SymmetryGroup, triangle_world: World, refused_for: str
+) -> None:
+    normalized = refused_for == "its environment"
+    env = DummyVecEnv([triangle_world])
+    model = SymmetricPPO(
+        "MlpPolicy",
+        VecNormalize(env) if normalized else env,
+        symmetries=triangle,
+        n_steps=16,
+        batch_size=8,
+        device="cpu",
+    )
+    if not normalized:
+        model.fast = True
+        model.policy.optimizer = torch.optim.SGD(model.policy.parameters(), 1e-3)
+    model.loss = MSL()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="SymmetricVecNormalize" if normalized else "fast=True"):
+            model.learn(16)
+    model.loss, model.fast = None, None
+    model.learn(16)
+    assert model.kinds_of_loss == ()
+    assert "symmetry/policy_loss" not in model.logger.name_to_value

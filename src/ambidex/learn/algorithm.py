@@ -70,6 +70,7 @@ class SymmetricAlgorithm(BaseAlgorithm):
         super()._setup_model()  # type: ignore[safe-super]
         self.policy_class = kind
         self._setup_losses()
+        self._prepared_choice = self._choice
 
     def _setup_losses(self) -> None:
         losses = checked_losses(self)
@@ -95,7 +96,6 @@ class SymmetricAlgorithm(BaseAlgorithm):
                 self._preparation.set_state(state_before_the_move(saved))
             self._apply_actuators()
         self._refuse_environment(self.env)
-        self._prepared_choice = self._choice
 
     def _refuse(self, losses: Mapping[str, SymmetryLoss]) -> None:
         """Raise a ValueError for what these losses, or the network, cannot work with."""
@@ -204,7 +204,14 @@ class SymmetricAlgorithm(BaseAlgorithm):
         before = self._prepared_choice
         if replaced := frozenset(name for name, now in self._choice.items() if now is not before[name]):
             self._replaced = replaced  # somebody assigned another loss
-            self._setup_losses()
+            saved = self._preparation
+            try:
+                self._setup_losses()
+            except ValueError:
+                self._preparation = saved
+                self._apply_actuators()
+                raise
+            self._prepared_choice = self._choice
         name = tb_log_name or type(self).__name__
         with _one_thread(self.device.type == "cpu" and self._takes_own_update):
             return super().learn(  # type: ignore[safe-super]

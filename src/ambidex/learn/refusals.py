@@ -122,7 +122,8 @@ def check_positive(name: str, value: object, *, such_as: str) -> None:
 
 
 def is_positive(value: object) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and 0 < float(value) < math.inf
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_number and 0 < value < math.inf  # type: ignore[operator]
 
 
 def _check_samples(samples: object, most: int) -> None:

@@ -131,3 +131,29 @@ def test_one_setting_with_two_scores_ends_no_search(scores: tuple[float, float],
     text = write_tuning_page(tmp_path).read_text()
     assert "Each setting" in text
     assert "What mattered" not in text
+
+
+@pytest.mark.parametrize("whole", [0, 1])
+def test_trials_that_were_stopped_say_nothing_of_settings(whole: int, tmp_path: Path) -> None:
+    about = {
+        "task": Task(("A1.1",), "equivariant", 900).as_data(),
+        "space": as_data(parse_space(SPACE, "test")),
+    }
+    (tmp_path / "tune.json").write_text(json.dumps(about | {"format": FORMAT, "given": {}}))
+    study = open_study(tmp_path, create=True)
+    rates = {"learning_rate": optuna.distributions.FloatDistribution(1e-5, 1e-2)}
+    states = optuna.trial.TrialState
+    for number in range(5):
+        ended = {"state": states.COMPLETE, "value": 0.9} if number < whole else {"state": states.PRUNED}
+        study.add_trial(
+            optuna.trial.create_trial(
+                params={"learning_rate": 1e-3 * (number + 1)},
+                distributions=rates,
+                intermediate_values={1: 0.1 * number},
+                **ended,
+            )
+        )
+    text = write_tuning_page(tmp_path).read_text()
+    assert "Halving" in text
+    assert "What mattered" not in text
+    assert "Each setting" not in text

@@ -31,7 +31,7 @@ from ambidex.experiment.tuning.task import Task
 if TYPE_CHECKING:
     import optuna
 
-FORMAT = 3
+FORMAT = 4
 REDUCTION = 3
 RUNGS = (1, REDUCTION, REDUCTION**2)
 """A trial is compared at a ninth and at a third of the budget; the better third goes on."""

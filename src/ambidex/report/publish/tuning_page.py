@@ -90,7 +90,8 @@ def _figures(study: optuna.Study) -> list[dict[str, str]]:
             lambda: visualization.plot_intermediate_values(study),
         ),
     ]
-    scores = [trial.value for trial in _tried(study) if trial.value is not None]
+    whole = [trial for trial in _tried(study) if trial.state.name == "COMPLETE"]
+    scores = [trial.value for trial in whole if trial.value is not None]
     if scores and max(scores) > min(scores):
         if (mattered := _importances(study)) is not None:
             caption = "How much of the differences between the trials each setting explains (fANOVA)."
