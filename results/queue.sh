@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The trainings that are still to run, in order of worth: bash results/queue.sh [MINUTES]
+# The trainings of results/README.md, in order of worth: bash results/queue.sh [MINUTES]
 # Two at a time, one thread each. Started again after any stop, it skips what is done, there or by its summary here, and
 # resumes what is not; given MINUTES, it begins nothing that would take longer than what is left of them. queue.log
 # beside the runs says what ran when; harvest.sh brings here what is finished.
