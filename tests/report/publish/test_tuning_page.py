@@ -144,13 +144,13 @@ def test_trials_that_were_stopped_say_nothing_of_settings(whole: int, tmp_path: 
     rates = {"learning_rate": optuna.distributions.FloatDistribution(1e-5, 1e-2)}
     states = optuna.trial.TrialState
     for number in range(5):
-        ended = {"state": states.COMPLETE, "value": 0.9} if number < whole else {"state": states.PRUNED}
         study.add_trial(
             optuna.trial.create_trial(
+                state=states.COMPLETE if number < whole else states.PRUNED,
+                value=0.1 * number,  # of one that was stopped, as Optuna has it: the last that it reached
                 params={"learning_rate": 1e-3 * (number + 1)},
                 distributions=rates,
                 intermediate_values={1: 0.1 * number},
-                **ended,
             )
         )
     text = write_tuning_page(tmp_path).read_text()
